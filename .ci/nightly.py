@@ -26,6 +26,11 @@ BY_ZIG = [name for name, promise in PROMISED.items() if promise["platform"] == "
 
 ADVERSARIAL = ("tests/adversarial_kernels", "tests/adversarial_kernels/alone.py", "-n0")
 
+OFFSETS = (
+    *("faults", "run", "--tier", "regression", "--target", "host"),
+    *("--suites", "suites/large", "--file", "suites/faults/large/offsets.toml"),
+)
+
 SMOKE = ("run", "--tier", "smoke", "--target", "host")
 
 ADDRESSES = {
@@ -75,6 +80,7 @@ STEPS = (
     ),
     Step("stored digests", 1200, tox("-e", "bitgate", "--", "cases", "--check-digests")),
     Step("seeded defects", 3600, tox("-e", "bitgate", "--", "faults", "run", "--tier", "smoke", "--target", "host")),
+    Step("offsets of 32 bits", 1800, tox("-e", "bitgate", "--", *OFFSETS)),
     Step(
         "py with torch",
         1800,

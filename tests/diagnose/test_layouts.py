@@ -93,6 +93,25 @@ def test_a_place_outside_is_one_that_the_window_computes() -> None:
     assert place_of_fault(problem, "in", place) == "that is x(0,2,0,12,0,0) or x(0,3,0,0,0,0) (d has 12 and n has 3)"
 
 
+@pytest.mark.parametrize(
+    ("element", "cells"),
+    [
+        (-1 << 31, "x(0,0,1,0) or x(0,0,3,0)"),  # 2^31 and 3 * 2^31 with the sign of bit 31
+        ((1 << 33) + 7, "x(0,0,2,7)"),
+    ],
+)
+def test_the_place_of_a_cell_whose_offset_is_cut_to_32_bits(element, cells) -> None:
+    """Channels of x are 2^31 elements apart."""
+    problem = convolution("fwd_f16_ngcw_g1n1k8c4_y1_h8_gapinw2147483640")
+    assert problem.tensors["in"].strides[2] == 1 << 31
+    assert place_of_fault(problem, "in", 2 * element) == f"that is the offset of {cells}, cut to 32 bits"
+
+
+def test_a_place_far_from_all_cells_is_of_no_offset() -> None:
+    problem = convolution("fwd_f16_ngcw_g1n1k8c4_y1_h8_gapinw2147483640")
+    assert place_of_fault(problem, "in", 2 * (1 << 30)) == ""
+
+
 def test_the_place_of_a_write_with_the_strides_of_another_tensor() -> None:
     problem = parse_case_id("reduction_f32_o4l5i1_argmax_gapyi8")
     text = place_of_fault(problem, "index", 4 * problem.tensors["y"].strides[0])

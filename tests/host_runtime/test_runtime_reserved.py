@@ -73,6 +73,19 @@ def test_pages_that_were_made_accessible_are_found(host: Host) -> None:
     assert f"a write outside buffer out ({LARGE} bytes) hit {at} in padding without memory" in host.text()
 
 
+@pytest.mark.parametrize("byte", [-(1 << 33), LARGE + (1 << 33)])
+def test_a_fault_far_away_names_the_buffer_that_an_offset_of_32_bits_would_have_missed(
+    host: Host, load: Callable[..., ctypes.CDLL], byte: int
+) -> None:
+    x = host.malloc(LARGE, "weights", "left", runs=())
+    load("faults").launch_touch(x.pointer, ctypes.c_long(byte // 4), True)
+    assert host.synchronize() == ILLEGAL_ADDRESS
+    fault = host.fault()
+    assert (fault.kind, fault.buffer, fault.offset) == ("wild", "weights", byte)
+    place = f"byte offset {byte} from the nearest, weights ({LARGE} bytes)"
+    assert fault.text.endswith(f"which belongs to no buffer: {place}")
+
+
 def test_a_fill_of_a_part_without_memory_is_refused_and_named(host: Host) -> None:
     buffer = host.malloc(LARGE, "out", "left", runs=((0, 2 * PAGE),))
     assert filled(host, buffer.pointer, PAGE, PAGE) == SUCCESS

@@ -29,8 +29,8 @@ from bitgate.verify.running import LaunchResult
 from bitgate.verify.stored import REFRESH
 from bitgate.verify.view import view_of
 
-OUTSIDE = frozenset({"global_memory", "global_canary"})
-"""Faults of the host runtime at a place outside a buffer."""
+OUTSIDE = frozenset({"global_memory", "global_canary", "wild"})
+"""Faults of the host runtime at a place outside a buffer, near it or far away."""
 LOOSE = "the bound of every cell admits zero: a kernel that only clears its result passes"
 ALL_NAN = "the expected result is NaN in every cell: a kernel that computes nothing may give that"
 

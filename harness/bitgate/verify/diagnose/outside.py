@@ -32,6 +32,8 @@ NEAR_SHARE = 2.0**-5
 """The difference of numbers, in shares of the smaller one, that a rounded sum may have."""
 SLACK = 16
 """Bytes after a tensor that no guard may meet."""
+WRAP = 1 << 32
+"""Elements by which an offset of 32 bits misses its cell, or some times as many."""
 ENOUGH = 4
 """Cells with another content than they should have, fewer of which agree with some strides by chance."""
 
@@ -106,9 +108,11 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
         return ""
     tensor = problem.tensors[role]
     element = offset // tensor.dtype.bytes
+    name = {"d0": "D", **problem.operation.diagnostics.names(problem)}.get(role, role)
+    if tensor.space > WRAP // 2 and (cut := _cut_offset(tensor, element, name)):
+        return cut
     if 0 <= element < tensor.space:
         return ""
-    name = {"d0": "D", **problem.operation.diagnostics.names(problem)}.get(role, role)
     letters = problem.operation.diagnostics.letters(problem, role)
     found = list(_beyond(tensor, element))
     form = problem.operation.numerics.form(problem)
@@ -132,6 +136,13 @@ def place_of_fault(problem: Problem, role: str, offset: int) -> str:
         likely = [text for text in likely if WHOLE in text]
         return f"{there}, or as where {likely[0]}" if len(likely) == 1 else there
     return f"as where {likely[0]}" if len(likely) == 1 else there
+
+
+def _cut_offset(tensor: Tensor, element: int, name: str) -> str:
+    """Return the cells whose offset, cut to 32 bits, leads to a place; empty if there are none."""
+    cells = (_inside(tensor, element + times * WRAP, -1) for times in (1, 2, 3, -1))
+    texts = [f"{name}({','.join(map(str, cell))})" for cell in cells if cell is not None]
+    return f"that is the offset of {format_list(texts, 'or')}, cut to 32 bits" if texts else ""
 
 
 def _is_reached(form: Form, role: str, edges: Sequence[int], cell: Index) -> bool:

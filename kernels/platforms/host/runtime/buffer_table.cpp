@@ -66,6 +66,17 @@ Buffer* Table::containing(uint64_t address) {
   return at->second.get();
 }
 
+Buffer* Table::nearest(uint64_t address) {
+  const auto above = byEnd.upper_bound(address);
+  Buffer* const next = above == byEnd.end() ? nullptr : above->second.get();
+  Buffer* const last = above == byEnd.begin() ? nullptr : std::prev(above)->second.get();
+  if (!next || !last)
+    return next ? next : last;
+  const uint64_t before = reinterpret_cast<uint64_t>(next->begin) - address;
+  const uint64_t behind = address - reinterpret_cast<uint64_t>(last->begin + last->bytes);
+  return before < behind ? next : last;
+}
+
 Buffer* Table::at(const void* pointer) {
   Buffer* buffer = containing(reinterpret_cast<uint64_t>(pointer));
   return buffer && !buffer->freed && buffer->begin == pointer ? buffer : nullptr;

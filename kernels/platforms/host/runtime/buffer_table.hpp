@@ -60,6 +60,8 @@ public:
   std::mutex guard;
 
   Buffer* containing(uint64_t address);
+  // The closest one with an end above the address or a begin below it.
+  Buffer* nearest(uint64_t address);
   Buffer* at(const void* pointer);
   Buffer* insert(std::unique_ptr<Buffer> buffer);
   void erase(const Buffer* buffer) { byEnd.erase(reinterpret_cast<uint64_t>(buffer->mapping.end())); }

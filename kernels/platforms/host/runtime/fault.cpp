@@ -49,6 +49,12 @@ void placeText(char* out, size_t size, int64_t offset, const BufferView& buffer)
                   offset);
 }
 
+void relate(BitgateHostFault& fault, uint64_t address, const BufferView& buffer) {
+  fault.offset = static_cast<int64_t>(address - buffer.begin);
+  fault.buffer_size = buffer.bytes;
+  std::snprintf(fault.buffer, sizeof fault.buffer, "%s", buffer.name);
+}
+
 void describeAddress(BitgateHostFault& fault, const RawFault& raw, char* what, size_t size) {
   const char* access = raw.isWrite == 1 ? "write" : raw.isWrite == 0 ? "read" : "access";
   char place[64];
@@ -57,16 +63,22 @@ void describeAddress(BitgateHostFault& fault, const RawFault& raw, char* what, s
     std::snprintf(what, size, "%s through a null pointer (address 0x%" PRIx64 ")", access, raw.address);
   } else if (const auto near = findBufferNear(raw.address)) {
     fault.kind = bitgateFaultGlobalMemory;
-    fault.offset = static_cast<int64_t>(raw.address - near->begin);
-    fault.buffer_size = near->bytes;
-    std::snprintf(fault.buffer, sizeof fault.buffer, "%s", near->name);
+    relate(fault, raw.address, *near);
     placeText(place, sizeof place, fault.offset, *near);
     std::snprintf(what, size,
                   "%s outside global memory: %s of %sbuffer %s (%" PRIu64 " bytes), byte offset %" PRId64,
                   access, place, near->freed ? "freed " : "", near->name, near->bytes, fault.offset);
   } else {
     fault.kind = bitgateFaultWild;
-    std::snprintf(what, size, "%s at 0x%" PRIx64 ", which belongs to no buffer", access, raw.address);
+    const int length =
+        std::snprintf(what, size, "%s at 0x%" PRIx64 ", which belongs to no buffer", access, raw.address);
+    const auto missed = findBufferMissed(raw.address);
+    if (!missed)
+      return;
+    relate(fault, raw.address, *missed);
+    std::snprintf(what + length, size - static_cast<size_t>(length),
+                  ": byte offset %" PRId64 " from the nearest, %s (%" PRIu64 " bytes)", fault.offset,
+                  missed->name, missed->bytes);
   }
 }
 

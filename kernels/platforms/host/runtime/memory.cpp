@@ -133,6 +133,17 @@ std::optional<BufferView> findBufferNear(uint64_t address) {
   return buffer ? std::optional(view(*buffer)) : std::nullopt;
 }
 
+std::optional<BufferView> findBufferMissed(uint64_t address) {
+  Table& buffers = table();
+  std::lock_guard lock(buffers.guard);
+  const Buffer* buffer = buffers.nearest(address);
+  if (!buffer || buffer->freed)
+    return std::nullopt;
+  const auto begin = reinterpret_cast<uint64_t>(buffer->begin), far = uint64_t{1} << 36;
+  const bool isNear = address < begin ? begin - address <= far : address - begin - buffer->bytes <= far;
+  return isNear ? std::optional(view(*buffer)) : std::nullopt;
+}
+
 bool lendBuffer(void* pointer, bool lent) {
   Table& buffers = table();
   std::lock_guard lock(buffers.guard);

@@ -56,6 +56,9 @@ FreeReport release(void* pointer, bool hostMemory);
 std::optional<BufferView> findBuffer(uint64_t address);
 // The buffer whose mapping, guard pages included, contains the address; freed ones too.
 std::optional<BufferView> findBufferNear(uint64_t address);
+// The nearest one that an offset of 32 bits may have missed: 2^32 elements, of 8 bytes, or twice as many
+// away.
+std::optional<BufferView> findBufferMissed(uint64_t address);
 
 // A lent buffer cannot be freed until it is taken back. False when the pointer is no buffer's begin.
 bool lendBuffer(void* pointer, bool lent);
