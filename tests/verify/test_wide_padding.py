@@ -12,15 +12,17 @@ import pytest
 from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
+from bitgate.model import F32_ACCUMULATION, parse_case_id
 from bitgate.model import memory_runs as memory_runs_of_tensors
-from bitgate.model import parse_case_id
 from bitgate.model.memory_runs import memory_runs
+from bitgate.numerics.fill import plan_fill
 from bitgate.results.record import Outcome
 from bitgate.verify import memory
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
 from bitgate.verify.session import Session
+from bitgate.verify.stored import FILE, StoredDigest, key_of, write
 
 DECLARATION = Path(__file__).parent / "unhealthy" / "declaration.py"
 FAMILIES = families(ours().loading([DECLARATION]), "host", here=True)
@@ -62,6 +64,19 @@ def test_a_case_that_needs_its_result_in_host_memory_is_not_tried_where_that_is_
     verdict = verify(plan("none", fill="special"), session)
     assert verdict.outcome is Outcome.NOT_RUN
     assert verdict.reason.startswith("the case needs about 544.0 GiB of host memory")
+
+
+def test_where_a_stored_digest_differs_cells_are_compared_with_the_naive_kernel(session, tmp_path):
+    right = verify(plan("none"), session)
+    assert right.certificate is not None
+    (tmp_path / "toy").mkdir()
+    key = key_of(plan("none").case, plan_fill(plan("none").problem, F32_ACCUMULATION))
+    write(tmp_path / "toy" / FILE, {key: StoredDigest.of(right.digest, right.certificate)})
+    stored = Session("host", project=ours().loading([DECLARATION]), suites=[tmp_path])
+    assert verify(plan("none"), stored).reference == "stored"
+    wrong = verify(plan("wrong"), stored)
+    assert (wrong.outcome, wrong.reference) == (Outcome.MISMATCH, "stored")
+    assert wrong.reason.startswith("1 of 144 cells of out differ from the GPU reference, the first at (0, 0, 5, 0)")
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from bitgate.verify.deadline import DATA, LAUNCH, LOOK, REFERENCE
 from bitgate.verify.decide import contradiction, judge, undiagnosed
 from bitgate.verify.device_check import DeviceCheck, check_ahead, check_on_device, device_data, route_of
 from bitgate.verify.evidence import Evidence, EvidenceBuilder, OnRun, verdict_of
-from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured
+from bitgate.verify.launcher import KernelAnswer, Launch, LauncherDied, LaunchStep, Measured, NoReference
 from bitgate.verify.memory import device_shortage, limit_shortage, memory_shortage, workspace_disagreement
 from bitgate.verify.module_check import module_verdict, needs_gpu
 from bitgate.verify.near_refusals import with_neighbours
@@ -273,10 +273,14 @@ def _host_side_check(
 def _with_differences(evidence: Evidence, check: DeviceCheck, launch: Launch) -> DeviceCheck:
     """Return the check of a result that is wrong and too large for the host, with what the device can say of it."""
     planned, session = evidence.planned, evidence.session
-    if not check.route.gpu or check.last.damage:
+    verifies = planned.kernel.family.verifies or session.reference_kernel(planned.problem) is None
+    if verifies or check.last.damage:
         return check
     data = device_data(planned, session, check.route)
-    found = session.launcher.differences(launch, session.trusted(planned.problem), data, check.last.config)
+    try:
+        found = session.launcher.differences(launch, session.trusted(planned.problem), data, check.last.config)
+    except (NoReference, BuildError, LibraryError):
+        return check
     if not found.wrong or found.differences is None:
         return check
     output, first = planned.problem.tensors[found.wrong], found.differences.first
@@ -285,6 +289,8 @@ def _with_differences(evidence: Evidence, check: DeviceCheck, launch: Launch) ->
         f"{found.differences.count} of {output.elements} cells of {output.name} differ from the GPU reference,"
         f" the first at {at}; the largest difference is {found.differences.largest:g}"
     )
+    if not check.route.gpu:  # something else has judged
+        found.disagreement += f"; {check.disagreement}"
     return replace(check, runs=(*check.runs[:-1], found))
 
 
