@@ -54,7 +54,7 @@ hipError_t check(const char* call, const char* what, const Range& range, Side si
         hipErrorInvalidValue,
         "%s: the %s reaches %zu bytes past the end of buffer %s (%zu bytes): offset %zu, length %zu", call,
         what, range.span() - (buffer->bytes - offset), buffer->name, buffer->bytes, offset, range.span());
-  for (size_t row = 0; row < range.rows; ++row)
+  for (size_t row = 0; buffer->reserved && row < range.rows; ++row)
     if (const auto closed = firstClosed(address + row * range.pitch, range.width))
       return failWork(hipErrorInvalidValue,
                       "%s: the %s has byte offset %" PRIu64

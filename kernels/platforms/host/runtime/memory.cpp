@@ -79,6 +79,7 @@ BufferView view(const Buffer& buffer) {
                  buffer.bytes,
                  buffer.kind,
                  buffer.freed,
+                 buffer.reserved,
                  buffer.flags,
                  buffer.number,
                  {}};

@@ -20,6 +20,7 @@ struct BufferView {
   size_t bytes;
   MemoryKind kind;
   bool freed;
+  bool reserved;
   unsigned flags;
   uint64_t number; // of its allocation: another buffer may lie here later
   char name[64];
