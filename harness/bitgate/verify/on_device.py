@@ -197,11 +197,11 @@ def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, con
     shared = problem.in_place
     for name, _ in data.plan.tensors:
         if name not in shared:
-            buffer = _add(buffers, tensors[name])
+            buffer = _add(buffers, name, tensors[name])
             data.put(tools, buffer, tensors[name])
             before[name] = tools.memory(buffer.pointer, tensors[name], untouched=True)
     for role in problem.outputs:
-        buffer, output = _add(buffers, tensors[role]), tensors[role]
+        buffer, output = _add(buffers, role, tensors[role]), tensors[role]
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
@@ -212,8 +212,8 @@ def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, con
     return before
 
 
-def _add(buffers: Buffers, tensor: Tensor) -> Buffer:
-    return buffers.add(tensor.name, tensor.bytes, guarded=False, runs=memory_runs(tensor))
+def _add(buffers: Buffers, name: str, tensor: Tensor) -> Buffer:
+    return buffers.add(name, tensor.bytes, guarded=False, runs=memory_runs(tensor))
 
 
 def _inspect(
