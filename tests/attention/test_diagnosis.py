@@ -359,7 +359,7 @@ def heads_scene(wrong: Any, other: Any) -> Scene:
 
 
 def test_heads_that_no_block_computes_are_no_race() -> None:
-    """What a merge of slices makes of a workspace that nothing wrote differs from run to run."""
+    """The result of merging slices from an unwritten workspace differs from run to run."""
     diagnosis = diagnose(heads_scene(0, lambda right: np.full_like(right, 7)))
     assert diagnosis.kinds[0] == "zero"
     assert diagnosis.sentence.startswith("head 1 of 2 is not computed: all cells there are zero, and all others are")

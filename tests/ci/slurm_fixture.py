@@ -191,7 +191,7 @@ class SlurmFixture:
             time.sleep(0.1)
 
     def _ended(self) -> str:
-        """Which daemons ended by themselves, and the last lines of what each wrote."""
+        """Return the daemons that have ended, and the last lines of each log."""
         names = [name for name, daemon in self._daemons if daemon.poll() is not None]
         logs = sorted((*self.folder.glob("*.log"), *self.folder.glob("*.out")))
         lines = {log.name: log.read_text(errors="replace").splitlines()[-3:] for log in logs}
@@ -237,7 +237,7 @@ def slurm_fixture(folder: Path, nodes: Mapping[str, str], cpus: int = 2, **more:
 
 
 def _reserved_port() -> socket.socket:
-    """A port that is kept for a daemon, before its start and while it is killed.
+    """Return a socket that keeps a port for a daemon, before its start and while it is killed.
 
     A port that is merely free may be taken by the next connection of any process. The socket does not listen, so that
     Slurm may bind the port, too.

@@ -44,7 +44,7 @@ def test_data_of_more_than_2_31_elements_take_nothing_on_the_host(monkeypatch, l
 
 @pytest.mark.parametrize(("dtype", "alike"), [("f32", 0.01), ("i32", 0.01), ("f16", 0.02), ("bf16", 0.05), ("i8", 0.1)])
 def test_a_long_row_seldom_has_its_neighbours_maximum(dtype, alike):
-    """Of f16 reals in [-1, 1) 97 % would: most rows of that length hold 1."""
+    """Uniform f16 numbers in [-1, 1) would give 97 % of neighbouring rows one maximum: most such rows hold 1."""
     problem = parse_case_id(f"reduction_{dtype}_o300l32771i1_max")
     x = make_inputs(problem, plan_fill(problem, F32_ACCUMULATION, "sparse"))["x"].logical.astype(np.float64)
     largest = x.max(axis=1).ravel()

@@ -17,7 +17,7 @@ NARROW = 1 << 16
 WIDE = 1 << 28
 """Bytes of a tensor from which it is worth leaving gaps without memory."""
 SHARE = 4
-"""A tensor takes at least so many times the memory of its runs."""
+"""The least ratio of a tensor's bytes to those of its runs."""
 MOST_RUNS = 4096
 """Each takes a mapping of the process, which may have 65530, and each is filled and summed by itself."""
 

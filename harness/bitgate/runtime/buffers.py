@@ -26,6 +26,7 @@ _GRAIN = 256
 NATURAL_ALIGNMENT = 256
 """Bytes to which an allocation on a GPU is aligned."""
 PAGE = 4096
+"""Bytes of a page of the host's memory."""
 SMALL = 1 << 20
 """Up to this size a call costs more than copying the bytes of the guards and of what is between them."""
 

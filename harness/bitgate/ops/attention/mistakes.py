@@ -29,7 +29,7 @@ OWN_HEAD = "the query's own head"
 HOST_CANARY = 0xCA
 """The byte of guards in memory of the host platform (kernels/platforms/host/runtime/memory.hpp)."""
 PAST_THE_END = tuple(float(np.full(4, byte, np.uint8).view(np.float32)[0]) for byte in (HOST_CANARY, CANARY))
-"""What is read past the end of a tensor of f32."""
+"""The values that a read past the end of a tensor of f32 gives: on the host, and on a GPU."""
 
 
 @dataclass(frozen=True)

@@ -72,9 +72,9 @@ Buffer* Table::nearest(uint64_t address) {
   Buffer* const last = above == byEnd.begin() ? nullptr : std::prev(above)->second.get();
   if (!next || !last)
     return next ? next : last;
-  const uint64_t before = reinterpret_cast<uint64_t>(next->begin) - address;
-  const uint64_t behind = address - reinterpret_cast<uint64_t>(last->begin + last->bytes);
-  return before < behind ? next : last;
+  const uint64_t toNext = reinterpret_cast<uint64_t>(next->begin) - address;
+  const uint64_t fromLast = address - reinterpret_cast<uint64_t>(last->begin + last->bytes);
+  return toNext < fromLast ? next : last;
 }
 
 Buffer* Table::at(const void* pointer) {
