@@ -21,6 +21,7 @@ from bitgate.verify import memory
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
+from bitgate.verify.process import CaseProcess, Opening
 from bitgate.verify.session import Session
 from bitgate.verify.stored import FILE, StoredDigest, key_of, write
 
@@ -77,6 +78,15 @@ def test_where_a_stored_digest_differs_cells_are_compared_with_the_naive_kernel(
     wrong = verify(plan("wrong"), stored)
     assert (wrong.outcome, wrong.reference) == (Outcome.MISMATCH, "stored")
     assert wrong.reason.startswith("1 of 144 cells of out differ from the GPU reference, the first at (0, 0, 5, 0)")
+
+
+def test_an_infinite_difference_reaches_the_process_that_judges():
+    """Nothing is written, so that NaN meets a number."""
+    with CaseProcess(Opening(plan("idle").target, ours().loading([DECLARATION]))) as process:
+        verdict = process.verify(plan("idle"), 600.0)
+    assert verdict.outcome is Outcome.MISMATCH
+    assert "144 of 144 cells of out differ" in verdict.reason
+    assert "the largest difference is inf" in verdict.reason
 
 
 @pytest.fixture

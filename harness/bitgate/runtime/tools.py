@@ -65,11 +65,15 @@ _WORD = 2**64
 @dataclass(frozen=True)
 class DeviceDifferences:
     """The cells whose bits differ: their number, the least logical index among them (-1 if none), the largest
-    difference (inf where a NaN takes part)."""
+    difference (inf where a NaN takes part), as the bits of an f64: between processes JSON has no infinity."""
 
     count: int
     first: int
-    largest: float
+    largest_bits: int
+
+    @property
+    def largest(self) -> float:
+        return float(np.array(self.largest_bits, np.uint64).view(np.float64))
 
 
 class Tools(Protocol):
@@ -125,7 +129,7 @@ def sums_at(answers: Sequence[int], ticket: int) -> tuple[int, int]:
 
 def differences_at(answers: Sequence[int], ticket: int) -> DeviceDifferences:
     count, first, largest = answers[ticket : ticket + 3]
-    return DeviceDifferences(count, least(first), float(np.array(largest, np.uint64).view(np.float64)))
+    return DeviceDifferences(count, least(first), largest)
 
 
 def least(answer: int) -> int:
