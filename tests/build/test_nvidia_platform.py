@@ -18,8 +18,9 @@ def test_the_runtime_exports_exactly_the_listed_functions() -> None:
     library = Builder("nvidia", arch="sm_90").runtime()
     table = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     exported = {line.split()[2] for line in table.stdout.splitlines()}
-    listed = (paths.data_folder("kernels") / "platforms" / "hip_api.txt").read_text().splitlines()
-    assert {name for name in exported if name.startswith("hip")} == {x for x in listed if x and not x.startswith("#")}
+    lists = [paths.data_folder("kernels") / "platforms" / name for name in ("hip_api.txt", "hip_api_gpu.txt")]
+    listed = {line for file in lists for line in file.read_text().splitlines() if line and not line.startswith("#")}
+    assert {name for name in exported if name.startswith("hip")} == listed
     header = paths.data_folder("kernels") / "platforms" / "nvidia" / "include" / "bitgate_nvidia.h"
     extensions = set(re.findall(r"_API \w+ (bitgateNvidia\w+)\(", header.read_text()))
     assert {name for name in exported if name.startswith("bitgate")} == extensions

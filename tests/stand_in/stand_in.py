@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
-HIP_API = HERE.parents[1] / "kernels" / "platforms" / "hip_api.txt"
+PLATFORMS = HERE.parents[1] / "kernels" / "platforms"
 NOT_SUPPORTED = 801
 
 
@@ -115,8 +115,9 @@ def _objects() -> tuple[str, str]:
 
 
 def functions() -> Sequence[str]:
-    """What hip_api.txt lists."""
-    lines = HIP_API.read_text().splitlines()
+    """What hip_api.txt and hip_api_gpu.txt list."""
+    lists = [(PLATFORMS / name).read_text() for name in ("hip_api.txt", "hip_api_gpu.txt")]
+    lines = [line for text in lists for line in text.splitlines()]
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 

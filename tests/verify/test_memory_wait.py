@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
+from bitgate.core import settings
+from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.kernel.registry import families
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict, from_event
+from bitgate.runtime.device import DeviceMemory
 from bitgate.runtime.errors import HipError
+from bitgate.runtime.runtime import open_device
+from bitgate.runtime.targets import named
 from bitgate.verify import server
-from bitgate.verify.memory import device_shortage, memory_seconds
+from bitgate.verify.memory import device_shortage, memory_seconds, parts_with_memory
 from bitgate.verify.planned import PlannedCase, PlannedMessage
 from bitgate.verify.process import Opening
 from bitgate.verify.server import BY_BITS, CaseServer, LoadLibrary, VerifyCase
@@ -94,9 +99,9 @@ class Gpu:
     platform = "amd"
     lacked_memory = False
 
-    def __init__(self, free: float, total: float) -> None:
+    def __init__(self, free: float, total: float, *, in_parts: bool = False) -> None:
         self.target = self.launcher = self
-        self.free_memory, self.total_memory = (lambda: int(free * 2**30)), (lambda: int(total * 2**30))
+        self.memory = lambda: DeviceMemory(int(free * 2**30), int(total * 2**30), in_parts)
 
 
 @pytest.mark.parametrize(
@@ -107,3 +112,32 @@ def test_what_fits_when_others_are_gone_waits(free: float, total: float, short: 
     gpu = Gpu(free, total)
     assert bool(device_shortage(large, gpu, 0)) is short  # type: ignore[arg-type]
     assert gpu.lacked_memory is waits
+
+
+WIDE = "fwd_f32_nwgc_g1n3k8c4_y3_h6_p1_gapoutg2147483632"  # 136 GiB, of which 144 cells are data
+
+
+@pytest.mark.parametrize(
+    ("total", "in_parts", "short", "has_parts"),
+    [(400, True, False, False), (200, True, False, True), (16, True, False, True), (16, False, True, False)],
+)
+def test_padding_has_memory_on_a_gpu_that_holds_it_and_a_reference(
+    total: float, in_parts: bool, short: bool, has_parts: bool
+) -> None:
+    wide, gpu = parse_case_id(WIDE), Gpu(total, total, in_parts=in_parts)
+    parts = parts_with_memory(wide, gpu.memory(), on_host=False)
+    assert list(parts) == (["out"] if has_parts else [])
+    assert bool(device_shortage(wide, gpu, 0)) is short  # type: ignore[arg-type]
+    assert bool(device_shortage(wide, gpu, 0, whole=True)) is (total < 137)  # type: ignore[arg-type]
+
+
+def test_a_stated_size_is_what_cases_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITGATE_DEVICE_MEMORY", "64M")
+    memory = open_device(named("host")).memory()
+    assert (memory.free, memory.total) == (64 << 20, 64 << 20)
+
+
+@pytest.mark.parametrize("size", ["0", "many", "-1G", "1.5G"])
+def test_a_size_that_is_none_is_refused(size: str) -> None:
+    with pytest.raises(UsageError, match=r"BITGATE_DEVICE_MEMORY=.*: give bytes, more than 0"):
+        settings.check({"BITGATE_DEVICE_MEMORY": size})

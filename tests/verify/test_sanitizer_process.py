@@ -101,7 +101,7 @@ def test_a_process_that_died_is_explained_by_what_was_found(launcher: LauncherPr
         "Invalid __global__ write of size 4 bytes, at scale(float *)+0x90, by thread (0,0,0) in block (0,0,0)"
     )
     launcher.replace()
-    assert launcher.free_memory() > 0
+    assert launcher.memory().free > 0
     assert "Invalid" not in log_of(launcher).read_text(), "the next process begins its log anew"
 
 

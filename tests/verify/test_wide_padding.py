@@ -17,7 +17,7 @@ from bitgate.model import memory_runs as memory_runs_of_tensors
 from bitgate.model.memory_runs import memory_runs
 from bitgate.numerics.fill import plan_fill
 from bitgate.results.record import Outcome
-from bitgate.verify import memory
+from bitgate.verify import memory, pipeline
 from bitgate.verify.memory import memory_shortage
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
@@ -78,6 +78,14 @@ def test_where_a_stored_digest_differs_cells_are_compared_with_the_naive_kernel(
     wrong = verify(plan("wrong"), stored)
     assert (wrong.outcome, wrong.reference) == (Outcome.MISMATCH, "stored")
     assert wrong.reason.startswith("1 of 144 cells of out differ from the GPU reference, the first at (0, 0, 5, 0)")
+
+
+def test_a_wrong_result_stays_wrong_where_the_device_has_no_room_for_its_padding(session, monkeypatch):
+    """It was NOT_RUN where host memory would have held what the device could not."""
+    monkeypatch.setattr(pipeline, "memory_shortage", lambda *_, **__: "")
+    verdict = verify(plan("wrong"), session)
+    assert (verdict.outcome, verdict.expected) == (Outcome.MISMATCH, False)
+    assert verdict.reason.startswith("1 of 144 cells of out differ")
 
 
 def test_an_infinite_difference_reaches_the_process_that_judges():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitgate.core.errors import UsageError
+from bitgate.core.settings import bytes_of
 
 if TYPE_CHECKING:
     from bitgate.model import Problem
@@ -51,8 +51,8 @@ def options_named(words: Iterable[str] | None) -> dict[str, str]:
 
 
 def bytes_stated(option: str, text: str) -> int:
-    """Return the bytes that a size states: digits, with K, M or G for powers of 1024. UsageError if it is none."""
-    found = re.fullmatch(r"(\d{1,12})([KMG]?)(i?B)?", text, re.IGNORECASE)
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"{option} {text}: give bytes, more than 0, such as 500000, 64M or 2G")
-    return int(found[1]) << 10 * " KMG".index(found[2].upper() or " ")
+    """Return the bytes that an option's size states. Raises UsageError if it states none."""
+    try:
+        return bytes_of(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from None

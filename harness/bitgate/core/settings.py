@@ -55,6 +55,14 @@ def shown(value: str) -> str:
     return re.sub(r"[^ -~]", "?", value[:40])
 
 
+def bytes_of(text: str) -> int:
+    """Return the bytes of a size: digits, with K, M or G for powers of 1024. Raises ValueError for other text."""
+    found = re.fullmatch(r"(\d{1,12})([KMG]?)(i?B)?", text, re.IGNORECASE)
+    if found is None or int(found[1]) == 0:
+        raise ValueError("give bytes, more than 0, such as 500000, 64M or 2G")
+    return int(found[1]) << 10 * " KMG".index(found[2].upper() or " ")
+
+
 def _count(most: int) -> Check:
     def check(value: str) -> int:
         from bitgate.core.table_fields import number  # most commands need it for nothing else
@@ -145,6 +153,7 @@ VARIABLES: dict[str, Check] = {
     "BITGATE_CACHE": _place,
     "BITGATE_COMPUTE_SANITIZER": _sanitizer,
     "BITGATE_DATA_ROOT": _folder,
+    "BITGATE_DEVICE_MEMORY": bytes_of,
     "BITGATE_DIAGNOSIS_SECONDS": _seconds,
     "BITGATE_FETCH_ONLY": _only("1"),
     "BITGATE_HISTORY": _path_or_url,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitgate.model.memory_runs import Runs, joined
+from bitgate.model.memory_runs import Runs
 from bitgate.runtime.errors import HipError, check
+from bitgate.runtime.reservation import Reservation, whole_pages
 
 if TYPE_CHECKING:
     from bitgate.runtime.device import Device
@@ -72,7 +73,7 @@ class Buffer:
     ) -> None:
         """Allocate; ``base`` is the address on a GPU of ``extent_of`` the size, in memory that its owner frees.
 
-        With ``runs``, on the host, there is memory for these alone.
+        With ``runs`` there is memory for these alone, in whole pages.
         """
         if alignment < 1 or alignment & (alignment - 1) or alignment > GUARD_BYTES:
             raise ValueError(f"alignment {alignment}: a power of two up to {GUARD_BYTES}")
@@ -83,20 +84,22 @@ class Buffer:
         self._device = device
         self._hip: Any = device.hip
         self._damaged = False
+        self._reservation: Reservation | None = None
         if device.host is not None:
             self._base = self.pointer = device.host.malloc(max(1, size), alignment, placement, name, runs)
             device.host.lend(self._base, True)
             if runs is not None:
                 device.runs[self.pointer] = _whole_pages(runs, self.pointer, size)
         else:
-            self._allocate_with_zones(alignment, placement, base)
+            self._allocate_with_zones(alignment, placement, base, runs)
             if guarded:
                 self._make_guards()
 
     def upload(self, source: np.ndarray[Any, Any]) -> None:
         """Copy a contiguous array of exactly this size to the device."""
-        if self.bytes:
-            self._device.copy_in(self.pointer, address_of(source, self.bytes), self.bytes)
+        address = address_of(source, self.bytes)
+        for begin, end in self._runs():
+            self._device.copy_in(self.pointer + begin, address + begin, end - begin)
 
     def put(self, source: np.ndarray[Any, Any]) -> None:
         """Copy an array to a buffer without guards, and make these: in one copy where that costs less."""
@@ -132,13 +135,14 @@ class Buffer:
 
     def download(self, target: np.ndarray[Any, Any]) -> None:
         """Copy to a contiguous array of exactly this size. Work on other streams must have ended."""
-        if self.bytes:
-            self._device.copy_out(address_of(target, self.bytes), self.pointer, self.bytes)
+        address = address_of(target, self.bytes)
+        for begin, end in self._runs():
+            self._device.copy_out(address + begin, self.pointer + begin, end - begin)
 
     def fill(self, byte: int) -> None:
         """Set every byte."""
-        if self.bytes:
-            self._device.fill(self.pointer, byte, self.bytes)
+        for begin, end in self._runs():
+            self._device.fill(self.pointer + begin, byte, end - begin)
 
     def check_guards(self) -> GuardDamage | None:
         """Return the first write outside the buffer, None if there was none. Work must have ended."""
@@ -152,10 +156,12 @@ class Buffer:
         The host checks its canaries once more: damage that ``check_guards`` has not reported raises HipError.
         """
         if self._base:
+            self._device.runs.pop(self.pointer, None)
             base, self._base, self.pointer = self._base, 0, 0
-            self._device.runs.pop(base, None)
             if self._device.host is None:
-                if self._owns:
+                if self._reservation is not None:
+                    self._reservation.free()
+                elif self._owns:
                     self._device.pool.give(base, self._extent)
                 return
             self._device.host.lend(base, False)
@@ -177,18 +183,30 @@ class Buffer:
             if error is None:
                 raise
 
-    def _allocate_with_zones(self, alignment: int, placement: str, base: int) -> None:
-        if self._device.pool.exact and not base:
+    def _runs(self) -> Runs:
+        return self._device.runs_at(self.pointer, self.bytes) if self.bytes else ()
+
+    def _allocate_with_zones(self, alignment: int, placement: str, base: int, runs: Runs | None) -> None:
+        if self._device.pool.exact and not base and runs is None:
             self._extent = self.bytes + (alignment if alignment > NATURAL_ALIGNMENT else 0)
             self._owns, self._base = True, self._device.pool.take(self._extent)
             self.pointer = -(-self._base // alignment) * alignment
             return
         self._extent = extent_of(self.bytes)
         inner = self._extent - 2 * GUARD_BYTES
-        self._owns = not base
-        self._base = base or self._device.pool.take(self._extent)
         slack = (inner - self.bytes) // alignment * alignment if placement == "right" else 0
-        self.pointer = self._base + GUARD_BYTES + slack
+        before = GUARD_BYTES + slack
+        self._owns = not base
+        if runs is None:
+            self._base = base or self._device.pool.take(self._extent)
+            self.pointer = self._base + before
+            return
+        zones = (0, before), (before + self.bytes, self._extent)
+        parts = sorted([*((before + begin, before + end) for begin, end in runs), *zones])
+        self._reservation = Reservation(self._hip, self._device.index, self._extent, tuple(parts))
+        self._base = self._reservation.address
+        self.pointer = self._base + before
+        self._device.runs[self.pointer] = _within(self._reservation.mapped, before, self.bytes)
 
     def _make_guards(self) -> None:
         zones = self.zones()
@@ -226,11 +244,14 @@ class Buffer:
 
 
 def _whole_pages(runs: Runs, address: int, size: int) -> Runs:
-    """Return the bytes of a buffer at an address that are in the pages of ``runs``."""
-    pages = np.array(runs, np.int64) + address
-    pages[:, 0] = pages[:, 0] // PAGE * PAGE
-    pages[:, 1] = -(-pages[:, 1] // PAGE) * PAGE
-    return joined(np.clip(pages - address, 0, size))
+    """Return the bytes of a host's buffer at an address that are in the pages of ``runs``."""
+    pages = whole_pages(tuple((address + begin, address + end) for begin, end in runs), PAGE)
+    return _within(pages, address, size)
+
+
+def _within(pages: Runs, address: int, size: int) -> Runs:
+    """Return the bytes of a buffer at an address that are in these pages, each of which has some."""
+    return tuple((max(0, begin - address), min(size, end - address)) for begin, end in pages)
 
 
 def extent_of(size: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from uuid import UUID
 
 from bitgate.core import compute_sanitizer
 from bitgate.core.errors import UsageError
+from bitgate.core.settings import bytes_of
 from bitgate.model.memory_runs import Runs
 from bitgate.runtime.buffers import BlockPool, Buffer
 from bitgate.runtime.errors import HipError, check
@@ -27,6 +29,15 @@ class Attributes:
     max_threads_per_block: int
     lds_per_block: int
     total_memory: int
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Bytes of device memory that can still be allocated, and of all of it; ``in_parts`` as ``Device.maps_parts``."""
+
+    free: int
+    total: int
+    in_parts: bool = False
 
 
 class Device:
@@ -64,8 +75,8 @@ class Device:
         """Allocate ``size`` bytes of device memory at the promised alignment, between guards.
 
         With ``placement`` ``right`` its end is at a guard, with ``left`` its begin. Without ``guarded`` a GPU's guards
-        are still to be made, together with those of other buffers (``Tools.guard``). With ``runs`` the host has memory
-        for these alone, in whole pages; a GPU has all of it. Raises HipError if there is no memory left.
+        are still to be made, together with those of other buffers (``Tools.guard``). With ``runs`` there is memory for
+        these alone, in whole pages: on a GPU that ``maps_parts``. Raises HipError if there is no memory left.
         """
         return Buffer(self, size, name, alignment, placement, guarded, runs=runs)
 
@@ -128,12 +139,27 @@ class Device:
             found["uuid"] = f"GPU-{data.decode()}" if data.isalnum() else f"GPU-{UUID(bytes=data)}"
         return found
 
+    @cached_property
+    def maps_parts(self) -> bool:
+        """True where addresses can be reserved of which parts alone are memory."""
+        if self.host is not None:
+            return True
+        try:
+            return self._attribute(self.hip.hipDeviceAttribute_t.hipDeviceAttributeVirtualMemoryManagementSupported) > 0
+        except HipError:  # a runtime that does not know the attribute
+            return False
+
+    def memory(self) -> DeviceMemory:
+        """Return what cases may count on."""
+        return DeviceMemory(self.free_memory(), self.total_memory, self.maps_parts)
+
     def free_memory(self) -> int:
         """Return the bytes that can still be allocated."""
         return self._memory()[0] + self.pool.unused
 
+    @cached_property
     def total_memory(self) -> int:
-        """Return the bytes of the device's memory, free or not."""
+        """The bytes of the device's memory, free or not."""
         return self._memory()[1]
 
     def fault(self) -> DeviceFault | None:
@@ -167,10 +193,12 @@ class Device:
             check(self.hip.hipStreamDestroy(stream), "hipStreamDestroy")
 
     def _memory(self) -> tuple[int, int]:
-        """Return the bytes of free memory, and of all memory."""
+        """Return the bytes of free memory, and of all memory, as far as cases may count on them."""
         result = self.hip.hipMemGetInfo()
         check(result[:1], "hipMemGetInfo")
-        return int(result[1]), int(result[2])
+        free, total = int(result[1]), int(result[2])
+        stated = os.environ.get("BITGATE_DEVICE_MEMORY")
+        return (min(free, bytes_of(stated)), min(total, bytes_of(stated))) if stated else (free, total)
 
     def _attribute(self, kind: Any) -> int:
         return int(check(self.hip.hipDeviceGetAttribute(kind, self.index), "hipDeviceGetAttribute"))

@@ -19,6 +19,7 @@ from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import FillPlan
 
 if TYPE_CHECKING:
+    from bitgate.runtime.device import DeviceMemory
     from bitgate.verify.on_device import DeviceData, DeviceLaunchResult, DeviceWork
     from bitgate.verify.opened_target import OpenedTarget
     from bitgate.verify.running import LaunchConfig, LaunchResult
@@ -133,11 +134,8 @@ class Launcher(Protocol):
 
     def device_facts(self) -> DeviceFacts: ...
 
-    def free_memory(self) -> int:
-        """Return the bytes of device memory that can still be allocated."""
-
-    def total_memory(self) -> int:
-        """Return the bytes of device memory, whoever holds them."""
+    def memory(self) -> DeviceMemory:
+        """Return the device's memory as it is now."""
 
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
         """Load a kernel, from where its library was ``built``. Raises LibraryError or BuildError."""

@@ -21,6 +21,7 @@ from bitgate.kernel.resolved import Kernel
 from bitgate.model import Problem, case_id
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import FillPlan
+from bitgate.runtime.device import DeviceMemory
 from bitgate.verify.ahead import Ahead, DiedOfAnother, key_of
 from bitgate.verify.launcher import (
     DeviceFacts,
@@ -164,13 +165,8 @@ class LauncherProcess(Endable):
             self._facts = convert(said_by(self._worker.opened())["facts"], DeviceFacts)
         return self._facts
 
-    def free_memory(self) -> int:
-        answer: int = self._ask(AskDevice(), dict[str, Any])["free"]
-        return answer
-
-    def total_memory(self) -> int:
-        answer: int = self._ask(AskDevice(), dict[str, Any])["total"]
-        return answer
+    def memory(self) -> DeviceMemory:
+        return convert(self._ask(AskDevice(), dict[str, Any])["memory"], DeviceMemory)
 
     def replace(self) -> bool:
         if self._had_guests:

@@ -161,8 +161,7 @@ class LauncherServer:
         self._channel.note({"progress": line})
 
     def device(self, _: AskDevice) -> dict[str, Any]:
-        free, total = self.launcher.free_memory(), self.launcher.total_memory()
-        return {"facts": self.launcher.device_facts(), "free": free, "total": total}
+        return {"facts": self.launcher.device_facts(), "memory": self.launcher.memory()}
 
     def load(self, question: LoadKernel) -> LoadedKernel:
         names = question.kernel

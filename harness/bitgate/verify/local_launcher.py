@@ -15,6 +15,7 @@ from bitgate.kernel.runner import LibraryRunner, Runner
 from bitgate.model import Problem
 from bitgate.model.host_tensor import HostTensor
 from bitgate.numerics.fill import FillPlan
+from bitgate.runtime.device import DeviceMemory
 from bitgate.runtime.errors import HipError
 from bitgate.verify.captured import CapturedLaunch
 from bitgate.verify.delayed import run_delayed
@@ -75,11 +76,8 @@ class LocalLauncher:
         device = self.opened.device
         return DeviceFacts(gpu_of(device), runtime_of(device), device.identity)
 
-    def free_memory(self) -> int:
-        return self.opened.device.free_memory()
-
-    def total_memory(self) -> int:
-        return self.opened.device.total_memory()
+    def memory(self) -> DeviceMemory:
+        return self.opened.device.memory()
 
     def load(self, kernel: Kernel, race: bool, built: Path | None) -> LoadedKernel:
         _ = self.opened.device

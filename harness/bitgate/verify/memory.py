@@ -13,12 +13,13 @@ import psutil
 
 from bitgate.core import memory_group
 from bitgate.kernel.declaration import Dispatch
-from bitgate.model import Problem, Tensor
-from bitgate.model.memory_runs import memory_runs
+from bitgate.model import Problem
+from bitgate.model.memory_runs import WIDE, Runs, memory_runs
 from bitgate.model.problem import held_bytes
 from bitgate.runtime.buffers import GUARD_BYTES, PAGE
 
 if TYPE_CHECKING:
+    from bitgate.runtime.device import DeviceMemory
     from bitgate.verify.session import Session
 
 SMALL = 256 << 20
@@ -26,6 +27,9 @@ SMALL = 256 << 20
 
 MEMORY_SECONDS = 120.0
 """Seconds that a case on a GPU waits for memory unless ``BITGATE_MEMORY_SECONDS`` states others."""
+
+GPU_PAGE = 1 << 21
+"""Bytes of the pages in which the drivers of NVIDIA and AMD map memory."""
 
 MOST_OF_DEVICE = 0.9
 """The share of a device's memory that is free where no other process uses it."""
@@ -100,28 +104,43 @@ def _making(problem: Problem, fill: str) -> int:
 def device_shortage(problem: Problem, session: Session, workspace: int, *, whole: bool = False) -> str:
     """Return one sentence if the device cannot hold the case's tensors and its workspace; empty if it can.
 
-    ``whole``: padding takes memory on the host, too.
+    ``whole``: padding takes memory, too, whatever the device.
 
     Where other processes have the memory the session ``lacked_memory``. Large cases alone are looked at.
     """
     on_host = session.target.platform == "host"
-    sizes = [_taken(tensor, on_host and not whole) for tensor in problem.tensors.values()] + [workspace]
-    needed = sum(sizes) + 4 * GUARD_BYTES * len(sizes)
+    guards = 4 * GUARD_BYTES * (len(problem.tensors) + 1)
+    needed = workspace + guards + sum(tensor.bytes for tensor in problem.tensors.values())
     if needed < SMALL:
         return ""
-    free = session.launcher.free_memory()
+    memory = session.launcher.memory()
+    if not whole and (parts := parts_with_memory(problem, memory, on_host)):
+        page = PAGE if on_host else GPU_PAGE
+        needed -= sum(problem.tensors[name].bytes - _taken(runs, page) for name, runs in parts.items())
+    free = memory.free
     if on_host:  # its memory is the host's own, which other processes use too
         free = min(free, psutil.virtual_memory().available)
     if needed <= free:
         return ""
-    session.lacked_memory = not on_host and needed <= MOST_OF_DEVICE * session.launcher.total_memory()
+    session.lacked_memory = not on_host and needed <= MOST_OF_DEVICE * memory.total
     return f"the case needs {needed / 2**30:.2f} GiB of device memory, {free / 2**30:.2f} GiB are free"
 
 
-def _taken(tensor: Tensor, in_runs: bool) -> int:
-    """Return the bytes of a tensor's device memory, with ``in_runs`` those for its cells alone."""
-    runs = memory_runs(tensor) if in_runs else None
-    return tensor.bytes if runs is None else sum(end - begin + 2 * PAGE for begin, end in runs)
+def parts_with_memory(problem: Problem, memory: DeviceMemory, on_host: bool) -> dict[str, Runs]:
+    """Return by tensor the parts that are to have memory, where that is not all of it.
+
+    On a GPU padding has memory if the case fits with it, and a reference's outputs beside its own: a write to it is a
+    change that can be seen, one to an address without memory ends the process.
+    """
+    sizes = {name: tensor.bytes for name, tensor in problem.tensors.items()}
+    held = sum(sizes.values()) + sum(sizes[role] for role in problem.outputs)
+    if held < WIDE or not memory.in_parts or (not on_host and held <= MOST_OF_DEVICE * memory.total):
+        return {}
+    return {name: runs for name, one in problem.tensors.items() if (runs := memory_runs(one)) is not None}
+
+
+def _taken(runs: Runs, page: int) -> int:
+    return sum(end - begin + 2 * page for begin, end in runs)
 
 
 MOST_WORKSPACE = 16

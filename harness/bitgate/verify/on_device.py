@@ -16,16 +16,17 @@ import numpy as np
 
 from bitgate.model import Problem, Tensor
 from bitgate.model.host_tensor import HostTensor, has_gaps
-from bitgate.model.memory_runs import memory_runs
+from bitgate.model.memory_runs import Runs
 from bitgate.numerics import digest
 from bitgate.numerics.checksum import WeightPlan
 from bitgate.numerics.fill import FillPlan
 from bitgate.runtime.buffers import Buffer
-from bitgate.runtime.device import Device
+from bitgate.runtime.device import Device, DeviceMemory
 from bitgate.runtime.tools import DeviceDifferences, Tools, differences_at, least, sums_at
 from bitgate.verify.compare_outputs import number
 from bitgate.verify.guarded import Buffers
 from bitgate.verify.launcher import NoReference
+from bitgate.verify.memory import parts_with_memory
 from bitgate.verify.poison import SCRATCH_BYTES, poison_bits
 from bitgate.verify.running import (
     WORKSPACE,
@@ -108,10 +109,10 @@ def compare_on_device(
 
 def sums_on_device(device: Device, tools: Tools, problem: Problem, plan: FillPlan) -> dict[str, tuple[int, int]]:
     """Return the sums of the operands by role, filled and summed on the device one by one. Raises HipError."""
-    found = {}
+    found, parts = {}, _parts(device, problem)
     for role, own in plan.tensors:
         tensor = problem.tensors[role]
-        with device.alloc(tensor.bytes, name=role, runs=memory_runs(tensor)) as buffer:
+        with device.alloc(tensor.bytes, name=role, runs=parts.get(role)) as buffer:
             tools.clear()
             tools.fill(buffer.pointer, tensor, own, plan.seed)
             ticket = tools.digest(buffer.pointer, tensor)
@@ -137,7 +138,7 @@ def _launched(
     run = DeviceLaunchResult(config, seconds={"fill": 0.0, "kernel": 0.0, "compare": 0.0})
     with Buffers(device, config.placement) as buffers:
         started = perf_counter()
-        before = _prepare(tools, work, asked.data, buffers, config)
+        before = _prepare(device, tools, work, asked.data, buffers, config)
         config.arrange(device)
         execute(device, work, buffers.named, run)
         ran = perf_counter()
@@ -166,7 +167,7 @@ def _kept_outputs(
     kept: dict[str, Buffer] = {}
     try:
         with buffers:
-            before = _prepare(tools, trusted, data, buffers, config)
+            before = _prepare(device, tools, trusted, data, buffers, config)
             config.arrange(device)
             device.synchronize()
             execute(device, trusted, buffers.named, run)
@@ -182,26 +183,38 @@ def _kept_outputs(
 
 
 def _prepare(
-    tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, config: LaunchConfig
+    device: Device, tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, config: LaunchConfig
 ) -> dict[str, int]:
     """Fill operands, and poison outputs and workspace, between guards; return for each operand the ticket of the sum
     over its memory."""
     tools.clear()
+    parts = _parts(device, work.problem)
     with tools.together():
-        return _put(tools, work, data, buffers, config)
+        return _put(tools, work, data, buffers, config, parts)
 
 
-def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, config: LaunchConfig) -> dict[str, int]:
+def _put(
+    tools: Tools,
+    work: KernelWork,
+    data: DeviceData,
+    buffers: Buffers,
+    config: LaunchConfig,
+    parts: Mapping[str, Runs],
+) -> dict[str, int]:
     tensors, problem = work.problem.tensors, work.problem
+
+    def add(name: str) -> Buffer:
+        return buffers.add(name, tensors[name].bytes, guarded=False, runs=parts.get(name))
+
     before = {}
     shared = problem.in_place
     for name, _ in data.plan.tensors:
         if name not in shared:
-            buffer = _add(buffers, name, tensors[name])
+            buffer = add(name)
             data.put(tools, buffer, tensors[name])
             before[name] = tools.memory(buffer.pointer, tensors[name], untouched=True)
     for role in problem.outputs:
-        buffer, output = _add(buffers, role, tensors[role]), tensors[role]
+        buffer, output = add(role), tensors[role]
         if shared and role == problem.result:
             data.put(tools, buffer, tensors[shared[0]])
         else:
@@ -212,8 +225,9 @@ def _put(tools: Tools, work: KernelWork, data: DeviceData, buffers: Buffers, con
     return before
 
 
-def _add(buffers: Buffers, name: str, tensor: Tensor) -> Buffer:
-    return buffers.add(name, tensor.bytes, guarded=False, runs=memory_runs(tensor))
+def _parts(device: Device, problem: Problem) -> Mapping[str, Runs]:
+    on_host = device.host is not None
+    return parts_with_memory(problem, DeviceMemory(0, device.total_memory, device.maps_parts), on_host)
 
 
 def _inspect(

@@ -232,10 +232,10 @@ def _host_side_check(
     planned, session = before.planned, before.session
     on_host, judged = session.target.platform == "host", before.device_check is not None
     shortage = memory_shortage(planned.problem, on_host, planned.fill, judged=judged)
+    shortage = shortage or device_shortage(planned.problem, session, launch.workspace, whole=True)
     if shortage and before.device_check is not None:
         return undiagnosed(before, _with_differences(before, before.device_check, launch), shortage)
     builder.evidence = replace(before, runs=())
-    shortage = shortage or device_shortage(planned.problem, session, launch.workspace, whole=True)
     if shortage:
         return replace(verdict_of(builder.evidence, Outcome.NOT_RUN, shortage), expected=True)
     if over := limit_shortage(planned.problem, on_host):

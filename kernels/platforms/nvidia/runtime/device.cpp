@@ -1,8 +1,10 @@
 // Devices, their attributes, and occupancy.
 #include <cstring>
 
+#include <cuda.h>
+
 #include "capture.hpp"
-#include "cuda.hpp"
+#include "driver.hpp"
 
 using bitgate_nvidia::finish;
 
@@ -122,6 +124,11 @@ hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
 }
 
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  if (attribute == hipDeviceAttributeVirtualMemoryManagementSupported) {
+    auto* const ask = bitgate_nvidia::driver<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
+    constexpr auto same = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+    return ask == nullptr ? hipErrorNotSupported : finish(static_cast<cudaError_t>(ask(value, same, device)));
+  }
   for (const Attribute& row : attributes)
     if (row.hip == attribute)
       return finish(cudaDeviceGetAttribute(value, row.cuda, device));

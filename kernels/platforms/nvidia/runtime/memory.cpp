@@ -1,24 +1,17 @@
 // Device memory, copies and fills.
 #include "capture.hpp"
 #include "cuda.hpp"
+#include "driver.hpp"
 #include "held.hpp"
 #include "work.hpp"
 
 using bitgate_nvidia::cuda;
+using bitgate_nvidia::driver;
 using bitgate_nvidia::finish;
 using bitgate_nvidia::hold;
 using bitgate_nvidia::release;
 
 namespace {
-
-// A function of the driver's API, null if it has none of that name.
-void* driver(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
-  return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : nullptr;
-}
 
 // A fill that was enqueued, or failed.
 hipError_t filled(cudaError_t error, const void* at, size_t bytes, const char* call = __builtin_FUNCTION()) {
@@ -34,7 +27,7 @@ size_t spanned(size_t pitch, size_t width, size_t height) {
 hipError_t set_pattern(const char* name, hipDeviceptr_t dst, unsigned value, size_t count, hipStream_t stream,
                        bool wait) {
   const bool wide = name[8] == '3'; // cuMemsetD32Async; the 16-bit one takes an unsigned short
-  void* const function = driver(name);
+  void* const function = driver<void>(name);
   if (function == nullptr)
     return hipErrorNotSupported;
   const auto at = reinterpret_cast<unsigned long long>(dst);
@@ -228,8 +221,7 @@ hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStr
 }
 
 hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, size_t* bytes, hipDeviceptr_t pointer) {
-  using Range = int (*)(unsigned long long*, size_t*, unsigned long long);
-  const auto range = reinterpret_cast<Range>(driver("cuMemGetAddressRange"));
+  auto* const range = driver<int(unsigned long long*, size_t*, unsigned long long)>("cuMemGetAddressRange");
   unsigned long long begin = 0;
   if (range == nullptr)
     return hipErrorNotSupported;

@@ -11,6 +11,7 @@
 
 #include "bitgate_nvidia.h"
 #include "hip/hip_runtime_api.h"
+#include "hip/virtual_memory.h"
 
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 
