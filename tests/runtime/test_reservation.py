@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -148,6 +149,21 @@ def test_data_and_digest_are_those_without_padding(gpu: Device, builder: Builder
         answers = tools.read()
         assert (answers[gaps], answers[guards]) == (0, 0)
         assert finish(sums_at(answers, ticket), PACKED) == digest(make_tensor(PACKED, INTEGERS, 1))
+
+
+def test_the_sum_over_memory_is_that_of_the_buffers_own_pages(gpu: Device, builder: Builder) -> None:
+    """That of the same data between other page borders was taken for it: an input seemed changed."""
+    tools = DeviceTools(gpu, builder.family(family()))
+    tensor = replace(TENSOR, strides=(ROW + GUARD_BYTES // 4, 40, 2))
+    for placement in ("left", "right"):
+        runs = memory_runs(tensor)
+        with gpu.alloc(tensor.bytes, name="in", placement=placement, runs=runs) as buffer:
+            tools.clear()
+            tools.fill(buffer.pointer, tensor, INTEGERS, 1)
+            before = tools.memory(buffer.pointer, tensor, untouched=True)
+            after = tools.memory(buffer.pointer, tensor)
+            answers = tools.read()
+            assert sums_at(answers, before) == sums_at(answers, after)
 
 
 def test_nothing_is_kept_where_memory_runs_out(gpu: Device, hip: MappingHip) -> None:

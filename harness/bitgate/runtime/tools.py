@@ -224,8 +224,11 @@ class DeviceTools:
         return self._request(2, "digest", data, byref(cells_of(tensor)), first)
 
     def memory(self, data: int, tensor: Tensor, *, untouched: bool = False) -> int:
-        """Request the sums; those of an operand that was filled alike before, for another launch, are known."""
-        made = self._filled.get(data) if untouched else None
+        """Request the sums; those of an operand that was filled alike before, for another launch, are known.
+
+        Which pages have memory depends on where a buffer lies in its own.
+        """
+        made = self._filled.get(data) if untouched and data not in self._device.runs else None
         if made is not None and made.sums is not None:
             return self._answer(*made.sums)
         if self._batch.is_open and tensor.space <= SMALL_TENSOR:
