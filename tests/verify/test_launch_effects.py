@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from bitgate.core.project import ours
+from bitgate.kernel.dispatch import DispatchRecord, EventKind, LaunchEvent
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
 from bitgate.runtime.errors import HipError
 from bitgate.runtime.ledger import HipLedger, Incident
+from bitgate.runtime.seen_work import KERNEL, SeenWork
 from bitgate.verify.pipeline import verify
 from bitgate.verify.planned import PlannedCase
-from bitgate.verify.running import LaunchEffects, after_launch
+from bitgate.verify.running import LaunchEffects, after_launch, launched_before
 from bitgate.verify.session import Session
 
 DECLARATION = Path(__file__).parent / "fault_injected" / "declaration.py"
@@ -246,8 +248,8 @@ BUFFERS: dict[str, Any] = {
 }
 
 
-def effects(device: Any) -> LaunchEffects:
-    return after_launch(device, 0, BUFFERS)
+def effects(device: Any, reported: str = "") -> LaunchEffects:
+    return after_launch(device, 0, BUFFERS, reported)
 
 
 def test_on_a_gpu_a_refused_free_names_its_buffer():
@@ -289,3 +291,23 @@ def test_a_buffer_of_the_harness_can_be_freed_by_nobody_else(session):
     assert incident.text == "hipFree: buffer word belongs to the caller, who frees it"
     buffer.free()
     assert len(session.opened.device.ledger.since(mark)) == 1
+
+
+def test_a_call_that_failed_and_its_incident_are_said_once() -> None:
+    failed = str(HipError("hipErrorIllegalAddress", "an illegal access", "hipStreamSynchronize"))
+    gpu = Gpu(Incident("hipStreamSynchronize: an illegal access"), Incident("hipFree: an illegal access"))
+    assert effects(gpu, failed).crash == f"{failed} (and 1 more after it)"
+    other = Gpu(Incident("hipMemcpy: invalid argument"))
+    assert effects(other, failed).crash == f"{failed}: hipMemcpy: invalid argument"
+
+
+def test_kernels_before_a_crash_have_the_names_that_the_library_recorded() -> None:
+    def seen(function: int, name: str = "") -> SeenWork:
+        return SeenWork(KERNEL, name, (2, 1, 1), (64, 1, 1), function, 0, 0)
+
+    event = LaunchEvent(EventKind.KERNEL, "add", (2, 1, 1), (64, 1, 1), 0, 32, (), b"", 0, 0, 0, function=0x10)
+    record = DispatchRecord("", 1, False, 0, "", {}, (), (), (event,))
+    work = [seen(0x10), seen(0x20), seen(0x30, "scale")]
+    grid = "(grid (2, 1, 1), block (64, 1, 1))"
+    assert launched_before(work, record) == f"; launched: add {grid}, a kernel {grid}, scale {grid}"
+    assert launched_before(work[:1], None) == f"; launched: a kernel {grid}"

@@ -306,7 +306,7 @@ def execute(
         launches = [event.name for event in run.record.events if event.kind is EventKind.KERNEL]
         run.crash += located(device.ledger.last, launches)
     if run.crash and device.host is None:
-        run.crash += _launched(run.seen)
+        run.crash += launched_before(run.seen, run.record)
 
 
 def _on_host(device: Device, buffers: Mapping[str, Buffer]) -> bytes:
@@ -317,13 +317,18 @@ def _on_host(device: Device, buffers: Mapping[str, Buffer]) -> bytes:
     return b"".join(string_at(pointer + begin, end - begin) for pointer, (begin, end) in parts)
 
 
-def _launched(seen: Sequence[SeenWork] | None) -> str:
-    """Return the words for the kernels that were launched before a GPU failed: it does not say which of them did."""
+def launched_before(seen: Sequence[SeenWork] | None, record: DispatchRecord | None) -> str:
+    """Return the words for the kernels that were launched before a GPU failed: it does not say which of them did.
+
+    A runtime that does not know a kernel's name knows its address, as does the library's record.
+    """
     kernels = [work for work in seen or () if work.kind == KERNEL]
     if not kernels:
         return ""
-    last = kernels[-MOST_NAMED:]
-    names = (f"{work.name or 'a kernel'} (grid {work.grid}, block {work.block})" for work in last)
+    last, known = kernels[-MOST_NAMED:], {event.function: event.name for event in record.events} if record else {}
+    names = (
+        f"{work.name or known.get(work.function, 'a kernel')} (grid {work.grid}, block {work.block})" for work in last
+    )
     more = f", the last {len(last)} of {len(kernels)} kernels" if len(kernels) > len(last) else ""
     return f"; launched: {', '.join(names)}{more}"
 
@@ -399,6 +404,8 @@ def after_launch(device: Device, mark: int, buffers: Mapping[str, Buffer], repor
         return LaunchEffects()
     if reported:
         why = "" if reported in swallowed else f": {swallowed}"
+        if incidents and all(part in reported for part in incidents[0].text.split(": ")):
+            why = why.replace(f": {incidents[0].text}", "", 1)  # a GPU's call fails with what its incident says
         return LaunchEffects(crash=reported + why, fault=fault)
     if fault is not None and fault.kind in (RACE_FAULT, SANITIZER_FAULT):  # a detector's log, which no library sees
         return LaunchEffects(crash=swallowed, fault=fault)
