@@ -30,10 +30,9 @@ _NAMED = re.compile(r"(?:\.|\")(hip[A-Z]\w+)\b")
 
 
 def listed() -> tuple[str, ...]:
-    """Return the functions of kernels/platforms/hip_api.txt and hip_api_gpu.txt: all that bitgate knows, and the
-    kernels that it runs elsewhere."""
-    folder = own_kernels() / "platforms"
-    lines = [line for name in ("hip_api.txt", "hip_api_gpu.txt") for line in (folder / name).read_text().splitlines()]
+    """Return the functions of kernels/platforms/hip_api.txt: all that bitgate knows, and the kernels that it runs
+    elsewhere."""
+    lines = (own_kernels() / "platforms" / "hip_api.txt").read_text().splitlines()
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
