@@ -69,6 +69,21 @@ def by_modulo(sizes: Any, inputs: Arrays) -> Any:
     return gradient("dq", sizes, moved)[:, np.argsort(order)]
 
 
+def keys_by_modulo(sizes: Any, inputs: Arrays) -> Any:
+    """Keys of another head in the logits alone."""
+    order = np.argsort(np.arange(sizes.h) % sizes.kv, kind="stable")
+    x = logits(sizes, {**inputs, "q": inputs["q"][:, order]})[:, np.argsort(order)]
+    found = Slopes.of(sizes, inputs, x, admitted(sizes).mask(sizes.t))
+    return found.gradients(sizes, inputs)["dq"]
+
+
+def values_by_modulo(sizes: Any, inputs: Arrays) -> Any:
+    order = np.argsort(np.arange(sizes.h) % sizes.kv, kind="stable")
+    dp = products(sizes, inputs["do"][:, order], inputs["v"])[:, np.argsort(order)]
+    p = slopes(sizes, inputs).p
+    return Slopes(p, p * (dp - (p * dp).sum(axis=3, keepdims=True))).gradients(sizes, inputs)["dk"]
+
+
 def without_window(sizes: Any, inputs: Arrays) -> Any:
     wide = admitted(replace(sizes, mask=KeyMask.CAUSAL, w=1))
     return one_sided(sizes, inputs, wide).gradients(sizes, inputs)["dv"]
@@ -109,6 +124,8 @@ CAUSAL, GROUPED = "f16_b1h2kv1s40t70d40_causal", "f16_b1h4kv2s40t40d40_full"
         (GROUPED, "exact", "dv", of_heads("dv", 0), "only the first of the query heads"),
         (GROUPED, "decimal", "dk", of_heads("dk", 1), "only the last of the query heads"),
         (GROUPED, "decimal", "dq", by_modulo, "of the head modulo their number"),
+        (GROUPED, "decimal", "dq", keys_by_modulo, "keys of the logits are of the head modulo their number"),
+        (GROUPED, "decimal", "dk", values_by_modulo, "values are of the head modulo their number"),
         (
             GROUPED,
             "decimal",

@@ -45,6 +45,12 @@ def causal(x: Floats, late: int) -> Floats:
     return softmax(np.where(np.arange(columns) < limit, x, -np.inf))
 
 
+def turned(x: Floats) -> Floats:
+    """A causal mask by rows less columns; rows that admit nothing are 0."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(causal(x, 2 * (len(x) - x.shape[1])))
+
+
 def online(x: Floats, lanes: int) -> Floats:
     """Sums that are not rescaled when a lane's maximum grows."""
     tops = x.max(axis=1)
@@ -69,6 +75,7 @@ def parts(x: Floats, lanes: int) -> Floats:
     [
         ("softmax_f16_r30c70_causal", "exact", lambda x: causal(x, 1), "a cell more than each row admits is let in"),
         ("softmax_f16_r30c70_causal", "exact", lambda x: causal(x, -1), "the last admitted cell of each row is left"),
+        ("softmax_f16_r30c70_causal", "exact", turned, "a causal mask begins at column r - c, not at c - r"),
         ("softmax_f16_r30c70_causal", "exact", softmax, "the mask is left out: masked cells are let in"),
         ("softmax_f16_r30c70_causal", "exact", lambda x: causal(x, -40), "a causal mask begins at the first column"),
         (
@@ -202,3 +209,35 @@ def test_epsilon_outside_the_root_or_left_out() -> None:
 def test_statistics_are_named_too() -> None:
     said = sentence("layernorm_f32_r9c300_stats", "decimal", lambda x: x.var(axis=1), "rstd")
     assert "rstd holds the variance" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda y, gamma, beta: (y + beta) * gamma, "beta is added first, so that gamma scales it too"),
+        (lambda y, gamma, beta: y * (1 + gamma) + beta, "1 is added to gamma"),
+        (lambda y, gamma, beta: y * gamma - beta, "beta is subtracted"),
+    ],
+)
+def test_gamma_and_beta(wrong: Callable[[Floats, Floats, Floats], Floats], said: str) -> None:
+    case = "layernorm_f32_r9c300_affine"
+    _, inputs = made(case, "decimal", 1)
+    gamma, beta = inputs["gamma"], inputs["beta"]
+    assert said in sentence(case, "decimal", lambda x: wrong(norm(x), gamma, beta))
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [(1, "the length of the row before"), (-1, "the length of the next row"), (0, "of row 0 is taken")],
+)
+def test_lengths_of_other_rows(step: int, said: str) -> None:
+    case = "softmax_f32_r30c70_padded"
+    _, inputs = made(case, "exact", 1)
+    lengths = np.roll(inputs["lengths"], step) if step else np.repeat(inputs["lengths"][:1], 30)
+
+    def wrong(x: Floats) -> Floats:
+        is_in = np.arange(70) < lengths[:, None]
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(softmax(np.where(is_in, x, -np.inf))) * is_in
+
+    assert said in sentence(case, "exact", wrong)

@@ -169,8 +169,14 @@ class _GradientMistakes:
             data = {role: self.inputs[role][:, order] if role in ("q", "do") else cells
                     for role, cells in self.inputs.items()}  # fmt: skip
             moved = Slopes.of(sizes, data, logits(sizes, data), self.keys.mask(sizes.t)).gradients(sizes, data)
-            moved["dq"] = moved["dq"][:, np.argsort(order)]
+            back = np.argsort(order)
+            moved["dq"] = moved["dq"][:, back]
             yield self.of("keys and values are of the head modulo their number", moved, "wrong_group")
+            is_in, x = self.keys.mask(sizes.t), logits(sizes, data)[:, back]
+            yield self.made("keys of the logits are of the head modulo their number", x=x)
+            dp = products(sizes, data["do"], data["v"])[:, back]
+            ds = np.where(is_in, self.right.p * (dp - (self.right.p * dp).sum(axis=3, keepdims=True)), 0.0)
+            yield self.summed("values are of the head modulo their number", self.right.p, ds, "wrong_group")
 
     def one_sided(self) -> Iterator[RowMistake]:
         for words, keys in self.other_keys():

@@ -84,9 +84,15 @@ class _Mistakes:
                     ("read at the first column", own[:1]),
                 ):
                     yield RowMistake(f"{role} is {words}", {"y": affine(cells, inputs | {role: other})})
+        if "gamma" in inputs:
+            more = {"gamma": inputs["gamma"] + 1}
+            yield RowMistake("1 is added to gamma", {"y": affine(cells, inputs | more)})
         if "beta" in inputs:
             turned = {"gamma": inputs["beta"], "beta": inputs["gamma"]}
             yield RowMistake("gamma and beta are swapped", {"y": affine(cells, turned)})
+            scaled = {"beta": inputs["gamma"] * inputs["beta"]}
+            yield RowMistake("beta is added first, so that gamma scales it too", {"y": affine(cells, inputs | scaled)})
+            yield RowMistake("beta is subtracted", {"y": affine(cells, inputs | {"beta": -inputs["beta"]})})
 
     def _shortened(self, mean: Floats) -> Iterator[RowMistake]:
         x, columns = self.known.x, self.known.x.shape[1]

@@ -56,8 +56,7 @@ def _mistakes(known: KnownRows, limit: Ints) -> Iterator[RowMistake]:
     yield RowMistake("a cell more than each row admits is let in", {"y": _let_in(known, limit)})
     if known.scene.problem.sizes.mask is not Mask.FULL:
         yield RowMistake("the mask is left out: masked cells are let in", {"y": softmax(x, limit * 0 + columns)})
-        first = np.clip(known.rows[:, None] + 1, 0, columns)
-        yield RowMistake("a causal mask begins at the first column", {"y": softmax(x, first)})
+        yield from _other_limits(known, columns)
     for words, end in shorter(columns):
         if known.scene.problem.sizes.mask is Mask.FULL:
             yield from _shortened(x, limit, limit * 0 + end, words)
@@ -71,6 +70,22 @@ def _mistakes(known: KnownRows, limit: Ints) -> Iterator[RowMistake]:
     for words, floor in FLOORS:
         yield RowMistake(f"the maximum of each row begins at {words}, not at -inf", {"y": _floored(x, limit, floor)})
     yield RowMistake("the powers are not divided by their sum", {"y": _over(x, limit, np.ones_like(x[:, :1]))})
+
+
+def _other_limits(known: KnownRows, columns: int) -> Iterator[RowMistake]:
+    """Yield the rows of masks that take their limits from elsewhere."""
+    rows, lengths = known.rows[:, None], known.scene.inputs.get("lengths")
+    first, below = np.clip(rows + 1, 0, columns), known.scene.problem.sizes.r - columns
+    yield RowMistake("a causal mask begins at the first column", {"y": softmax(known.x, first)})
+    if lengths is None:
+        text = "a causal mask begins at column r - c, not at c - r"
+        yield RowMistake(text, {"y": softmax(known.x, np.clip(rows + 1 + below, 0, columns))})
+        return
+    for words, other in (("the row before", np.roll(lengths, 1)), ("the next row", np.roll(lengths, -1))):
+        limit = np.clip(other[known.rows].astype(np.int64), 0, columns)[:, None]
+        yield RowMistake(f"the length of {words} is taken", {"y": softmax(known.x, limit)})
+    limit = np.full_like(first, np.clip(int(lengths[0]), 0, columns))
+    yield RowMistake("the length of row 0 is taken for all", {"y": softmax(known.x, limit)})
 
 
 def softmax(x: Floats, limit: Ints, sums_of: Ints | None = None) -> Floats:
