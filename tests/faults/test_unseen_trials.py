@@ -58,7 +58,7 @@ def test_the_fifth_set_is_told_as_its_trials_say():
     ) in PAGE
 
 
-@pytest.mark.parametrize("name", ["seventh", "eighth", "ninth"])
+@pytest.mark.parametrize("name", ["seventh", "eighth", "ninth", "tenth"])
 def test_a_set_that_smoke_finds_whole_is_told_as_its_trials_say(name):
     every = [trial for trial in TRIALS if trial["set"] == name]
     assert {trial["fault"] for trial in every} == {fault.name for fault in read_faults([UNSEEN / f"{name}.toml"])}
