@@ -71,7 +71,7 @@ def test_device_code_for_amd_gpus_reads_the_switch(family: KernelFamily, tmp_pat
     drawn = _mutants(Builder(), family)
     numbered = dict(enumerate(drawn.families, 1))
     device = Builder("amd", arch="gfx942")
-    schemata = library.Schemata(device, family, drawn.paths, _folder(tmp_path), len(numbered))
+    schemata = library.Schemata(device, family, drawn.paths, _folder(tmp_path), len(numbered), attributed=False)
     kept = {number: mutant for number, mutant in numbered.items() if mutant.mutated != "count - cells"}
     overlay = {str(path): schema for path, schema in schemata.write(kept).items()}
     code = device.code_objects(family, overlay=overlay)["steps"].with_suffix(".s").read_text()

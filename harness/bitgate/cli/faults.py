@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bitgate.cli.args import check_writable
+from bitgate.cli.faults_locate import locate
 from bitgate.cli.faults_mutate import mutate
 from bitgate.core import paths
 from bitgate.core.errors import UsageError
@@ -29,6 +30,7 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Plant seeded defects and mutants; report which are found."
 )
 app.command()(mutate)
+app.command()(locate)
 
 FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Read these fault files [the project's].")]
 NameOption = Annotated[str, typer.Option("--name", help="Take only faults whose name matches.")]

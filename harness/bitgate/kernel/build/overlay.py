@@ -53,6 +53,11 @@ def real_paths(overlay: Mapping[str, Path], folder: Path) -> dict[Path, Path]:
     return real
 
 
+def replaced_for(family: str, folder: Path) -> dict[Path, Path]:
+    """Return the sources of a family that the environment replaces, and what it is built of instead."""
+    return real_paths(from_environment(), folder) if is_for(family) else {}
+
+
 def is_for(family: str) -> bool:
     """Return whether sources of a family may be replaced."""
     return os.environ.get(FAMILY, "") in ("", family)

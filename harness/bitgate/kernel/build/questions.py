@@ -11,6 +11,7 @@ from pathlib import Path
 from bitgate.core import paths
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.errors import BuildError
+from bitgate.kernel.build.overlay import replaced_for
 from bitgate.kernel.build.processes import Processes, ProcessResult
 from bitgate.kernel.build.source_tree import SourceTree
 from bitgate.kernel.build.unit import TranslationUnit, UnitStore
@@ -31,7 +32,8 @@ _ERROR_OF_NVCC = re.compile(
 def compiled_lines(builder: Builder, declaration: KernelFamily) -> dict[Path, set[int]]:
     """Return the lines of each included file that the platform's directives leave; of nvcc's for the device.
 
-    BuildError if the preprocessor rejects a source, UsageError without a compiler.
+    They are those of $BITGATE_OVERLAY where it replaces a file. BuildError if the preprocessor rejects a source,
+    UsageError without a compiler.
     """
     lines: dict[Path, set[int]] = {}
     directives = "-fdirectives-only"
@@ -66,7 +68,11 @@ def places(output: str) -> set[tuple[str, int]]:
 def _asked(
     builder: Builder, declaration: KernelFamily, question: Sequence[str], overlay: Mapping[Path, Path]
 ) -> Iterator[tuple[TranslationUnit, ProcessResult]]:
-    """Yield the compiler's answer on each unit as it comes; closing the iterator stops the others."""
+    """Yield the compiler's answer on each unit as it comes; closing the iterator stops the others.
+
+    ``overlay`` replaces files in addition to $BITGATE_OVERLAY.
+    """
+    overlay = {**replaced_for(declaration.name, declaration.folder), **overlay}
     recipe, processes = builder.recipe(declaration), Processes()
     contents = Contents(builder.cache, {str(real): str(other) for real, other in overlay.items()})
     tree = SourceTree(builder.cache, recipe.folders, overlay)
@@ -88,7 +94,8 @@ def _numbered(output: str) -> Iterator[tuple[Path, int]]:
     file, number = Path(), 0
     for line in output.splitlines():
         if marker := _MARKER.match(line):
-            file, number = Path(marker[2]), int(marker[1])
+            # A file that is included as ../x is the one that an overlay replaces by its plain path.
+            file, number = Path(os.path.normpath(marker[2])), int(marker[1])
             continue
         if line.strip():  # a few lines that are left out are empty ones
             yield file, number

@@ -13,7 +13,7 @@ from bitgate.core.progress import TimeLeft
 from bitgate.results.record import Verdict
 from bitgate.tools.faults.mutation.switch import WATCHING
 from bitgate.tools.faults.mutation.switching import Pool, Steps, SwitchedProcess, drive, open_pool
-from bitgate.tools.faults.mutation.trial import GreenCase
+from bitgate.tools.faults.mutation.trial import MeasuredCase
 from bitgate.verify.process import CaseRequest, Opening
 
 Say = Callable[[str], None]
@@ -21,15 +21,15 @@ Say = Callable[[str], None]
 TELL_SECONDS = 10.0
 
 
-def plain_verdicts(questions: Sequence[CaseRequest], opening: Opening, jobs: int, say: Say) -> list[GreenCase]:
-    """Return the cases that are green with unchanged sources, in their order."""
+def plain_verdicts(questions: Sequence[CaseRequest], opening: Opening, jobs: int, say: Say) -> list[MeasuredCase]:
+    """Return the cases with the sources as they are, in their order."""
     with open_pool(opening, jobs, say) as pool:
         parts = _with_progress(drive(pool, _parts(questions, _plain)), len(questions), say)
-        found = {id(green_case.question): green_case for part in parts for green_case in part}
-    return [green_case for question in questions if (green_case := found[id(question)]).verdict.green]
+        found = {id(case.question): case for part in parts for case in part}
+    return [found[id(question)] for question in questions]
 
 
-def watched(pool: Pool, plain: Sequence[GreenCase], family: str, say: Say) -> list[GreenCase]:
+def watched(pool: Pool, plain: Sequence[MeasuredCase], family: str, say: Say) -> list[MeasuredCase]:
     """Run the same cases by the library of mutants, none of them on.
 
     Raises UsageError if a verdict differs from the plain library's.
@@ -45,14 +45,19 @@ def watched(pool: Pool, plain: Sequence[GreenCase], family: str, say: Say) -> li
     return found
 
 
-def green(pool: Pool, questions: Sequence[CaseRequest], say: Say) -> list[GreenCase]:
-    """Return the cases that are green by the library of mutants, none of them on."""
+def measured(pool: Pool, questions: Sequence[CaseRequest], say: Say) -> list[MeasuredCase]:
+    """Return the cases by the library of mutants, none of them on, in their order."""
     parts = _with_progress(drive(pool, _parts(questions, _watched)), len(questions), say)
-    found = {id(case.question): case for part in parts for case in part if case.verdict.green}
-    return [found[id(question)] for question in questions if id(question) in found]
+    found = {id(case.question): case for part in parts for case in part}
+    return [found[id(question)] for question in questions]
 
 
-def _with_progress(parts: Iterable[list[GreenCase]], total: int, say: Say) -> Iterator[list[GreenCase]]:
+def green(pool: Pool, questions: Sequence[CaseRequest], say: Say) -> list[MeasuredCase]:
+    """Return the cases that are green by the library of mutants, none of them on."""
+    return [case for case in measured(pool, questions, say) if case.verdict.green]
+
+
+def _with_progress(parts: Iterable[list[MeasuredCase]], total: int, say: Say) -> Iterator[list[MeasuredCase]]:
     done, reported, left = 0, monotonic(), TimeLeft(total)
     for part in parts:
         done += len(part)
@@ -74,12 +79,12 @@ def check_same(plain: Verdict, mutants: Verdict, family: str) -> None:
         )
 
 
-Job = Callable[[SwitchedProcess], Steps[list[GreenCase]]]
+Job = Callable[[SwitchedProcess], Steps[list[MeasuredCase]]]
 
 
 def _parts(
     questions: Sequence[CaseRequest],
-    way: Callable[[SwitchedProcess, Sequence[CaseRequest]], Steps[list[GreenCase]]],
+    way: Callable[[SwitchedProcess, Sequence[CaseRequest]], Steps[list[MeasuredCase]]],
 ) -> list[Job]:
     """Return a job for each problem, so that its inputs and reference are made once."""
     problems: dict[str, list[CaseRequest]] = {}
@@ -92,20 +97,20 @@ def _parts(
     return [job(part) for part in problems.values()]
 
 
-def _plain(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[GreenCase]]:
+def _plain(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[MeasuredCase]]:
     found = []
     for question in questions:
         begun = monotonic()
         verdict = yield question
-        found.append(GreenCase(question, verdict, monotonic() - begun))
+        found.append(MeasuredCase(question, verdict, monotonic() - begun))
     return found
 
 
-def _watched(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[GreenCase]]:
+def _watched(process: SwitchedProcess, questions: Sequence[CaseRequest]) -> Steps[list[MeasuredCase]]:
     found = []
     for question in questions:
         process.turn(question.planned, WATCHING)
         begun = monotonic()
         verdict = yield question
-        found.append(GreenCase(question, verdict, monotonic() - begun, frozenset(process.reached(question.planned))))
+        found.append(MeasuredCase(question, verdict, monotonic() - begun, frozenset(process.reached(question.planned))))
     return found

@@ -18,7 +18,7 @@ from bitgate.tools.faults.mutation.record import Known
 from bitgate.tools.faults.mutation.score import Score
 from bitgate.tools.faults.mutation.sources import Population
 from bitgate.tools.faults.mutation.switching import drive, open_pool
-from bitgate.tools.faults.mutation.trial import Fate, GreenCase, MutantTrial, ReachingCases, trial
+from bitgate.tools.faults.mutation.trial import Fate, MeasuredCase, MutantTrial, ReachingCases, trial
 from bitgate.verify.process import CaseRequest, Opening
 
 Say = Callable[[str], None]
@@ -80,7 +80,8 @@ def try_in_family(
     bench.builder.family(family)
     questions = bench.questions[name]
     say(f"{name}: {len(questions)} cases as the sources are")
-    plain = plain_verdicts(questions, bench.opening, bench.jobs, say)
+    verdicts = plain_verdicts(questions, bench.opening, bench.jobs, say)
+    plain = [case for case in verdicts if case.verdict.green]
     if len(plain) < len(questions):
         say(f"{name}: {len(questions) - len(plain)} cases are not green without a mutant, and are left out")
     if not plain:
@@ -97,7 +98,7 @@ def try_in_family(
 def _by_one_library(
     bench: MutationSetup,
     family: KernelFamily,
-    cases: tuple[Sequence[GreenCase], DrawnCases],
+    cases: tuple[Sequence[MeasuredCase], DrawnCases],
     mutants: list[Mutant],
     wanted: int,
     paths: Mapping[str, Path],

@@ -9,7 +9,7 @@ from bitgate.core.errors import UsageError
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.model import operation_called
 from bitgate.model.facts import Facts, numbers_of
-from bitgate.tools.faults.mutation.trial import GreenCase
+from bitgate.tools.faults.mutation.trial import MeasuredCase
 from bitgate.tools.tiers.cost import CostModel
 from bitgate.tools.tiers.pool import CandidatePool, PoolCase
 from bitgate.verify.planned import PlannedCase
@@ -57,7 +57,7 @@ class DrawnCases:
                     case.problem, case.kernel, fill=case.fill, target=self._target, refused=case.refused, repeated=False
                 )
 
-    def with_facts(self, cases: Iterable[GreenCase]) -> list[GreenCase]:
+    def with_facts(self, cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
         """Return the cases with the facts that conditions are about; none for an operation without factors."""
         found, facts = list(cases), dict[int, Facts]()
         for name, factors in self._factors.items():

@@ -17,7 +17,8 @@ from bitgate.kernel.build.errors import BuildError
 from bitgate.kernel.build.questions import complaints, places
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.tools.faults.mutation.mutant import Mutant
-from bitgate.tools.faults.mutation.schema import schema_of
+from bitgate.tools.faults.mutation.operators import OPERATORS
+from bitgate.tools.faults.mutation.schema import ATTRIBUTED, schema_of
 
 Numbered = Mapping[int, Mutant]
 
@@ -38,10 +39,17 @@ class Schemata:
     """The sources of one family with mutants in them, of ``count``, written to ``folder``."""
 
     def __init__(
-        self, builder: Builder, family: KernelFamily, paths: Mapping[str, Path], folder: Path, count: int
+        self,
+        builder: Builder,
+        family: KernelFamily,
+        paths: Mapping[str, Path],
+        folder: Path,
+        count: int,
+        attributed: bool,
     ) -> None:
         self._builder, self._family, self._paths, self._folder = builder, family, paths, folder
-        self._count = count
+        self._count, self._attributed = count, attributed
+        self._replaced = overlays.replaced_for(family.name, family.folder)
 
     @property
     def name(self) -> str:
@@ -54,7 +62,8 @@ class Schemata:
         for place, file in enumerate(files):
             path, schema = self._paths[file], self._folder / f"{place}-{self._paths[file].name}"
             own = {number: mutant for number, mutant in mutants.items() if mutant.file == file}
-            schema.write_text(schema_of(path.read_text(), str(path), own, self._count))
+            text = self._replaced.get(path, path).read_text()
+            schema.write_text(schema_of(text, str(path), own, self._count, self._attributed))
             overlay[path] = schema
         return overlay
 
@@ -82,22 +91,30 @@ def build(
     paths: Mapping[str, Path],
     folder: Path,
     say: Callable[[str], None],
+    attributed: bool = False,
 ) -> MutantLibrary:
     """Build a family's library of mutants. Raises BuildError if the family does not compile without mutants either.
 
-    Of a line that a GPU's compiler rejects all mutants are left out, since a device's time is short.
+    With ``attributed`` those that the compiler names are left out at once; it may name one too many. Of a line that a
+    GPU's compiler rejects all mutants are left out, since a device's time is short.
     """
     left: dict[int, Mutant] = dict(enumerate(mutants, 1))
-    schemata = Schemata(builder, family, paths, folder, len(left))
+    schemata = Schemata(builder, family, paths, folder, len(left), attributed)
     while True:
         try:
             return MutantLibrary(schemata.build(left), left)
         except BuildError as error:
             output = error.output
-        if builder.platform == "host":
+        if named := {line - ATTRIBUTED for _, line in places(output)} & left.keys():
+            say(f"{family.name}: {len(named)} of {len(left)} edits do not compile")
+            left = {number: mutant for number, mutant in left.items() if number not in named}
+            continue
+        if builder.platform == "host" and not attributed:
             _leave_out(left, output, schemata, say)
             continue
         suspects = _on_first_lines(left, output, schemata) or _suspects(left, output, schemata)
+        if attributed:  # what is no mutant is more likely to be of another type
+            suspects = {n: one for n, one in suspects.items() if one.operator not in OPERATORS} or suspects
         if not suspects:
             raise BuildError(f"{family.name} with mutants", output)
         for number in suspects:

@@ -78,11 +78,16 @@ class MutantScan:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def mutants_of(text: str, file: str, lines: Collection[int] | None = None) -> MutantScan:
-    """Return the mutants of the ``lines`` that are compiled (None: of all). Raises UsageError without tree-sitter."""
+def mutants_of(
+    text: str, file: str, lines: Collection[int] | None = None, makers: Mapping[str, Maker] | None = None
+) -> MutantScan:
+    """Return the mutants of the ``lines`` that are compiled (None: of all). Raises UsageError without tree-sitter.
+
+    ``makers`` offer edits of a node by its type, by default those of OPERATORS.
+    """
     source = text.encode()
     tree = parser().parse(plain_cpp(text, lines).encode())
-    walk = _Walk(source, file, sha256(source).hexdigest()[:16])
+    walk = _Walk(source, file, sha256(source).hexdigest()[:16], _MAKERS if makers is None else makers)
     walk.visit(tree.root_node, "")
     walk.found.mutants.sort()
     return walk.found
@@ -120,14 +125,14 @@ def _without_calls(text: str) -> str:
 
 
 class _Walk:
-    def __init__(self, source: bytes, file: str, context: str) -> None:
+    def __init__(self, source: bytes, file: str, context: str, makers: Mapping[str, Maker]) -> None:
         self.found = MutantScan()
-        self._source, self._file, self._context = source, file, context
+        self._source, self._file, self._context, self._makers = source, file, context, makers
 
     def visit(self, node: Node, why: str) -> None:
         why = why or _why_not(node)
         constant = _constant_part(node)
-        for operator, at, mutated in _offers(node, self._text):
+        for operator, at, mutated in self._offers(node):
             known = CONSTANT if constant is not None and at.id != node.id else ""
             reason = why or known or (LONG if at.end_byte - at.start_byte > LONGEST else "")
             if reason:
@@ -136,6 +141,10 @@ class _Walk:
                 self._add(operator, at, mutated)
         for child in node.children:
             self.visit(child, why or (CONSTANT if constant is not None and child.id == constant.id else ""))
+
+    def _offers(self, node: Node) -> Iterator[Offer]:
+        maker = self._makers.get(node.type)
+        return iter(()) if maker is None else maker(node, self._text)
 
     def _text(self, node: Node) -> str:
         return _in_one_line(node, self._source)
@@ -162,14 +171,9 @@ class _Walk:
 
 
 Offer = tuple[str, "Node", str]
+"""Operator, replaced node and replacement."""
 TextOf = Callable[["Node"], str]
-
-
-def _offers(node: Node, text_of: TextOf) -> Iterator[Offer]:
-    """Yield operator, replaced node and replacement."""
-    maker = _MAKERS.get(node.type)
-    if maker is not None:
-        yield from maker(node, text_of)
+Maker = Callable[["Node", TextOf], Iterator[Offer]]
 
 
 def _binary(node: Node, text_of: TextOf) -> Iterator[Offer]:
@@ -245,16 +249,21 @@ def _condition(node: Node, text_of: TextOf, is_bounds: bool = False) -> Iterator
 
 
 def _statement(node: Node, text_of: TextOf) -> Iterator[Offer]:
-    call = next(iter(node.named_children), None)
-    if call is None or call.type != "call_expression":
-        return
-    function = call.child_by_field_name("function")
-    name = re.search(r"\w+$", re.sub(r"<.*", "", text_of(function)).strip()) if function is not None else None
-    if name is not None and _WAIT.fullmatch(name[0]):
+    if waits(node, text_of):
         yield "barrier", node, ""
 
 
-_MAKERS: Mapping[str, Callable[[Node, TextOf], Iterator[Offer]]] = {
+def waits(node: Node, text_of: TextOf) -> bool:
+    """Return whether a statement calls a barrier, a fence or a wait."""
+    call = next(iter(node.named_children), None)
+    if call is None or call.type != "call_expression":
+        return False
+    function = call.child_by_field_name("function")
+    name = re.search(r"\w+$", re.sub(r"<.*", "", text_of(function)).strip()) if function is not None else None
+    return name is not None and _WAIT.fullmatch(name[0]) is not None
+
+
+_MAKERS: Mapping[str, Maker] = {
     "binary_expression": _binary,
     "assignment_expression": _assignment,
     "update_expression": _update,

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 
 from bitgate.core.errors import UsageError
 from bitgate.core.project import Project, own_kernels
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.build.includes import Includes
+from bitgate.kernel.build.overlay import replaced_for
 from bitgate.kernel.build.questions import compiled_lines
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.tools.faults.mutation.mutant import CONDITIONAL, Mutant
-from bitgate.tools.faults.mutation.operators import mutants_of
+from bitgate.tools.faults.mutation.operators import Maker, mutants_of
 
 
 @dataclass
@@ -44,29 +46,38 @@ class Population:
 
 
 def population(
-    builder: Builder, families: Iterable[KernelFamily], project: Project, files: str, operators: Sequence[str]
+    builder: Builder,
+    families: Iterable[KernelFamily],
+    project: Project,
+    files: str,
+    operators: Sequence[str],
+    further: Callable[[Iterable[str]], Mapping[str, Maker]] | None = None,
 ) -> Population:
-    """Return the mutants of the requested files and operators.
+    """Return the mutants of the requested files and operators, and of the makers that ``further`` has for the texts.
 
     ``files`` is a glob; empty stands for all but those of the interface. No ``operators`` stands for all. Raises
     UsageError if there is no mutant.
     """
     lines: dict[Path, set[int]] = {}
+    replaced: dict[Path, Path] = {}
     reached: dict[Path, list[tuple[str, set[int]]]] = {}
     for family in families:
+        replaced |= replaced_for(family.name, family.folder)
         for path, compiled in compiled_lines(builder, family).items():
             if _is_mutable(path, family, project):
                 lines.setdefault(path, set()).update(compiled)
                 reached.setdefault(path, []).append((family.name, compiled))
     interface, found = _interface(), Population(classes=frozenset(operators))
-    for path in sorted(lines):
+    texts = {path: replaced.get(path, path).read_text() for path in sorted(lines)}
+    makers = [None, further(texts.values())] if further else [None]
+    for path, text in texts.items():
         name = _name(path, project)
         if not (fnmatchcase(name, files) if files else path not in interface):
             continue
-        of_file = mutants_of(path.read_text(), name, lines[path])
-        found.left_out += of_file.left_out
+        of_file = [mutants_of(text, name, lines[path], own) for own in makers]
+        found.left_out += of_file[0].left_out
         found.paths[name] = path
-        for mutant in of_file.mutants:
+        for mutant in chain.from_iterable(scan.mutants for scan in of_file):
             if not operators or CONDITIONAL in operators or mutant.operator in operators:
                 found.families[mutant] = [family for family, compiled in reached[path] if mutant.line in compiled]
     if not found.families:

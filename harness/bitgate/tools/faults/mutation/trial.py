@@ -104,8 +104,8 @@ class MutantTrial:
 
 
 @dataclass(frozen=True)
-class GreenCase:
-    """A case that is green without a mutant, the time it takes, the mutants that it reaches, and its facts."""
+class MeasuredCase:
+    """A case without a mutant: its verdict, the time it takes, the mutants that it reaches, and its facts."""
 
     question: CaseRequest
     verdict: Verdict
@@ -122,8 +122,8 @@ class GreenCase:
 class ReachingCases:
     """The cases that reach a mutant's place: those of the tier, and drawn ones."""
 
-    tier: Sequence[GreenCase]
-    drawn: Sequence[GreenCase]
+    tier: Sequence[MeasuredCase]
+    drawn: Sequence[MeasuredCase]
 
     def of(self, number: int) -> ReachingCases:
         tier, drawn = ([case for case in cases if number in case.reached] for cases in (self.tier, self.drawn))
@@ -193,8 +193,8 @@ def trial(
 
 
 def _first_red(
-    process: SwitchedProcess, number: int, cases: Iterable[GreenCase], limit: float
-) -> Steps[tuple[GreenCase | None, Verdict | None]]:
+    process: SwitchedProcess, number: int, cases: Iterable[MeasuredCase], limit: float
+) -> Steps[tuple[MeasuredCase | None, Verdict | None]]:
     """Return the first case that is red with the mutant, and its verdict.
 
     A case that is red where other mutants ran before must be green there without this one, or red in a new process. One
@@ -205,11 +205,11 @@ def _first_red(
         process.turn(question.planned, number)
         before, was_shared = process.number, process.is_shared
         verdict = yield question
-        if _is_red(verdict) and was_shared and not (yield from _is_sound(process, question, before)):
+        if is_red(verdict) and was_shared and not (yield from _is_sound(process, question, before)):
             process.end()
             process.turn(question.planned, number)
             verdict = yield question
-        if _is_red(verdict) and not (_is_late(verdict) and (yield from _is_slow(process, question))):
+        if is_red(verdict) and not (_is_late(verdict) and (yield from _is_slow(process, question))):
             return case, verdict
     return None, None
 
@@ -234,7 +234,7 @@ def _names(red: Verdict, kind: str) -> bool:
     return red.diagnosis is not None and kind in red.diagnosis.kinds
 
 
-def _is_red(verdict: Verdict) -> bool:
+def is_red(verdict: Verdict) -> bool:
     """Say whether a verdict is red; a machine that breaks shows nothing about a mutant."""
     return not verdict.green and not verdict.outcome.is_unanswered
 
