@@ -36,6 +36,23 @@ def test_lines_of_other_platforms_are_not_compiled(family: KernelFamily) -> None
     assert 3 in lines[family.folder / "other.hpp"]
 
 
+def test_a_header_of_another_folder_has_its_plain_path(family: KernelFamily) -> None:
+    """An overlay replaces a file by that path."""
+    (family.folder / "inner").mkdir()
+    (family.folder / "inner" / "one.hip.cpp").write_text('#include "../other.hpp"\n')
+    lines = compiled_lines(Builder(), plain_family(family.folder, "inner/one.hip.cpp"))
+    assert lines[family.folder / "other.hpp"] == {2, 3, 4}
+
+
+def test_lines_are_those_of_the_overlay(family: KernelFamily, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    overlay = tmp_path / "overlay"
+    overlay.mkdir()
+    (overlay / "other.hpp").write_text("// one line more\n" + RIGHT)
+    monkeypatch.setenv("BITGATE_OVERLAY", str(overlay))
+    monkeypatch.setenv("BITGATE_OVERLAY_ROOT", str(family.folder))
+    assert compiled_lines(Builder(), family)[family.folder / "other.hpp"] >= {3, 4, 5}
+
+
 def test_a_source_that_cannot_be_read_is_told(family: KernelFamily) -> None:
     (family.folder / "one.hip.cpp").write_text('#include "no_such.hpp"\n')
     with pytest.raises(BuildError, match=r"no_such\.hpp"):
