@@ -53,6 +53,7 @@ def edits(body: str, operator: str) -> list[tuple[str, str]]:
         ("exchange", "g(a, b);", [("g(a, b)", "g(b, a)")]),
         ("exchange", "g(a, p);", []),  # of different types
         ("synchronized", "__syncthreads(); g(a);", [("g(a);", "__syncthreads(); g(a);")]),
+        ("synchronized", "__syncthreads(); BITGATE_LDS(Cells, lds);", []),  # it is a declaration
         ("synchronized", "g(a);", []),  # a function without barriers need not be a kernel's
     ],
 )

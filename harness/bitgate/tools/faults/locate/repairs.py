@@ -42,6 +42,7 @@ _OTHER_EXTREMUM = {"min": "max", "max": "min"}
 _EXTREMUM = re.compile(r"\b(f?)(min|max)(f?)(?=<|$)")
 _AXES = (0, 1, 2)
 _BARRIER = "__syncthreads();"
+_MACRO = re.compile(r"[A-Z][A-Z0-9_]+\(")
 MOST_FACTORS, MOST_ARGUMENTS = 5, 8
 
 
@@ -183,7 +184,7 @@ def _call(node: Node, text_of: TextOf) -> Iterator[Offer]:
     other = _EXTREMUM.sub(lambda match: match[1] + _OTHER_EXTREMUM[match[2]] + match[3], name)
     if other != name:
         yield "extremum", node, other + text_of(arguments)
-    elif 2 <= len(given) <= MOST_ARGUMENTS and not name.isupper():
+    elif 2 <= len(given) <= MOST_ARGUMENTS and not _MACRO.match(f"{name}("):
         kinds, texts = visible(node), [text_of(one) for one in given]
         for place, (one, two) in enumerate(pairwise(texts)):
             if one != two and kinds.get(one, "?") == kinds.get(two, "?"):
@@ -203,5 +204,6 @@ def _statement(node: Node, text_of: TextOf) -> Iterator[Offer]:
     function = node.parent
     while function is not None and function.type != "function_definition":
         function = function.parent
-    if function is not None and _BARRIER in text_of(function) and not waits(node, text_of):
+    declares = _MACRO.match(text_of(node)) is not None  # what it declares is needed after it
+    if function is not None and _BARRIER in text_of(function) and not waits(node, text_of) and not declares:
         yield SYNCHRONIZED, node, f"{_BARRIER} {text_of(node)}"

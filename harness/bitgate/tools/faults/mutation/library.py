@@ -113,7 +113,10 @@ def build(
             _leave_out(left, output, schemata, say)
             continue
         suspects = _on_first_lines(left, output, schemata) or _suspects(left, output, schemata)
-        if attributed:  # what is no mutant is more likely to be of another type
+        if attributed:
+            # An error in a macro's text is put down to its use. What is no mutant is more likely to be of another type.
+            expanded = output.replace(": note: in expansion of macro", ": error:")
+            suspects = suspects or _on_first_lines(left, expanded, schemata)
             suspects = {n: one for n, one in suspects.items() if one.operator not in OPERATORS} or suspects
         if not suspects:
             raise BuildError(f"{family.name} with mutants", output)
