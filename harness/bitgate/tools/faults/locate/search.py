@@ -7,6 +7,7 @@ the lines that all given cases reach. They are switched on one at a time, the mo
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,8 +21,8 @@ from bitgate.core.project import Project
 from bitgate.kernel.build.builder import Builder
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.results.record import Outcome
-from bitgate.tools.faults.locate.candidate import DETOURS, Localization, RepairCandidate
-from bitgate.tools.faults.locate.repairs import repair_makers
+from bitgate.tools.faults.locate.candidate import Localization, RepairCandidate
+from bitgate.tools.faults.locate.repairs import REPAIRS, repair_makers
 from bitgate.tools.faults.locate.scope import Members
 from bitgate.tools.faults.locate.undiagnosed import JUDGE
 from bitgate.tools.faults.mutation import library
@@ -87,8 +88,7 @@ def locate(setup: LocalizationSetup, found: Localization) -> None:
         probes = {_line(edit): edit for edit in sorted(edits, key=_probe_order, reverse=True)}
         given, others = _watched(setup, list(probes.values()), own.paths, Path(folder))
         suspicion = _suspicion(given, others)
-        near = [edit for edit in edits if _line(edit) in suspicion]
-        near.sort(key=lambda edit: (-suspicion[_line(edit)], edit.operator in DETOURS, edit))
+        near = in_turns([edit for edit in edits if _line(edit) in suspicion], suspicion)
         found.edits = len(near)
         if near:
             _try_edits(setup, near, own.paths, Path(folder), (given, others), suspicion, found)
@@ -105,6 +105,17 @@ def _line(edit: Mutant) -> Line:
 def _probe_order(edit: Mutant) -> tuple[bool, int, int]:
     """Return a key that is least for the edit that shows best if its line is reached: it compiles, and is outermost."""
     return edit.operator not in OPERATORS or edit.operator == "axis", edit.start, -edit.end
+
+
+def in_turns(edits: Iterable[Mutant], suspicion: Mapping[Line, float]) -> list[Mutant]:
+    """Sort edits such that each of equally suspicious lines has its first one tried before any has its second one."""
+    rank = {operator: place for place, operator in enumerate((*OPERATORS, *REPAIRS))}
+    placed: Counter[Line] = Counter()
+    order: dict[Mutant, tuple[float, int]] = {}
+    for edit in sorted(edits, key=lambda edit: (edit.operator not in REPAIRS, rank[edit.operator], edit)):
+        order[edit] = -suspicion[_line(edit)], placed[_line(edit)]
+        placed[_line(edit)] += 1
+    return sorted(order, key=lambda edit: (order[edit], edit))
 
 
 def _watched(
