@@ -106,8 +106,10 @@ def test_a_red_verdict_shows_cells_and_how_to_run_it_again(bitgate):
     lines = out.splitlines()
     assert lines[0].startswith("MISMATCH")
     assert "g  n  c  h  w  result  reference" in out
-    assert lines[-3].startswith("  again: bitgate verify")
-    assert lines[-2].startswith("  also:  ckProfiler grouped_conv_bwd_data 1 1")
+    assert lines[-4].startswith("  again: bitgate verify")
+    assert lines[-3].startswith("  also:  ckProfiler grouped_conv_bwd_data 1 1")
+    again = lines[-4].removeprefix("  again: bitgate verify")
+    assert lines[-1] == f"the line of a defect: bitgate faults locate{again}"
 
 
 def test_a_red_case_is_shrunk_on_demand(bitgate):

@@ -233,7 +233,13 @@ def verify(
     print(closing(summary))
     for line in [*in_words(refused, len(listed)), *(f"note: {note}" for note in notes)]:
         print(line)
+    if wrong := next((one for of_case in verdicts for one in of_case if one.outcome in LOCATED and one.repro), None):
+        print(f"the line of a defect: {wrong.repro.replace('bitgate verify', 'bitgate faults locate', 1)}")
     return code
+
+
+LOCATED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CRASHED, Outcome.CORRUPTED)
+"""Outcomes of which an edit of the sources may be looked for that the case passes with."""
 
 
 def exit_code(*cases: Sequence[Verdict]) -> int:
