@@ -53,7 +53,7 @@ def locate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Find the line of a defect by small edits with which red cases pass.
+    """Find a defect's line by edits with which cases pass.
 
     The options are those of the command that a red verdict names, so that `bitgate verify` becomes `bitgate faults
     locate`. Hundreds of edits of the sources as they are now (with $BITGATE_OVERLAY) are built into one library, and
