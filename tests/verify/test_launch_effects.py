@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bitgate.core.project import ours
-from bitgate.kernel.dispatch import DispatchRecord, EventKind, LaunchEvent
+from bitgate.kernel.abi import EventKind
+from bitgate.kernel.dispatch import DispatchRecord, LaunchEvent
 from bitgate.kernel.resolved import kernel_called
 from bitgate.model import parse_case_id
 from bitgate.results.record import Outcome, Verdict
