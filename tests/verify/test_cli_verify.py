@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bitgate.cli.main import run
+from bitgate.cli.verify import locating
 from bitgate.kernel.registry import families
+from bitgate.results.record import Key, Outcome, Verdict
 
 NINE = "bwd_data_f16_nhwgc_g1n4k128c64_y3x3_h28x28_s3x3_p1x1"
 FOUR = "bwd_data_f16_nhwgc_g1n2k64c64_y5x5_h20x35_s2x2_p1x1"
@@ -110,6 +113,16 @@ def test_a_red_verdict_shows_cells_and_how_to_run_it_again(bitgate):
     assert lines[-3].startswith("  also:  ckProfiler grouped_conv_bwd_data 1 1")
     again = lines[-4].removeprefix("  again: bitgate verify")
     assert lines[-1] == f"the line of a defect: bitgate faults locate{again}"
+
+
+@pytest.mark.parametrize("more", ["--race", "--laws", "--concurrent", "--repeat 3", "--launcher 'emulator --config a'"])
+def test_a_line_is_looked_for_where_the_command_takes_the_cases_options(more):
+    """It was suggested with options that it refuses."""
+    taken = f"bitgate verify {NINE} --kernel a.b --load 'my kernels.py' --fill exact --seed 1 --option x=off"
+    red = Verdict(Key(NINE, "a", "b", (), "exact", 1, "forward", "host"), Outcome.MISMATCH, repro=taken)
+    assert locating(red) == taken.replace("bitgate verify", "bitgate faults locate")
+    assert locating(replace(red, repro=f"{taken} {more}")) == ""
+    assert locating(replace(red, outcome=Outcome.INFRA)) == locating(replace(red, repro="")) == ""
 
 
 def test_a_red_case_is_shrunk_on_demand(bitgate):
