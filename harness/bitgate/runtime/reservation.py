@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from bitgate.model.memory_runs import Runs
+import numpy as np
+
+from bitgate.model.memory_runs import Runs, joined
 from bitgate.runtime.errors import HipError, check
 
 
@@ -56,11 +58,5 @@ class Reservation:
 
 def whole_pages(runs: Runs, page: int) -> Runs:
     """Return the runs as whole pages of that many bytes."""
-    grown: list[tuple[int, int]] = []
-    for begin, end in runs:
-        first, last = begin // page * page, -(-end // page) * page
-        if grown and first <= grown[-1][1]:
-            grown[-1] = grown[-1][0], max(last, grown[-1][1])
-        else:
-            grown.append((first, last))
-    return tuple(grown)
+    begins, ends = np.array(runs, np.int64).T
+    return joined(np.stack([begins // page * page, -(-ends // page) * page], axis=1))
