@@ -15,7 +15,7 @@ from bitgate.tools.faults.locate.candidate import Localization, RepairCandidate
 from bitgate.tools.faults.locate.given import red_cases
 from bitgate.tools.faults.locate.repairs import repair_makers
 from bitgate.tools.faults.locate.scope import Members
-from bitgate.tools.faults.locate.search import in_turns
+from bitgate.tools.faults.locate.search import interleaved
 from bitgate.tools.faults.mutation.operators import mutants_of
 from bitgate.tools.faults.mutation.schema import ATTRIBUTED, SYNCHRONIZED, behind_switch
 from bitgate.tools.faults.mutation.trial import MeasuredCase
@@ -113,7 +113,7 @@ def test_a_barrier_is_put_in_as_a_statement() -> None:
 
 def test_each_suspicious_line_has_its_turn() -> None:
     lines = {("k.hpp", 2): 0.5, ("k.hpp", 3): 0.5}
-    order = [one.line for one in in_turns(MUTANTS, lines)]
+    order = [one.line for one in interleaved(MUTANTS, lines)]
     assert order[:3] == [2, 3, 2], "line 3 has one edit alone"
-    order = [one.line for one in in_turns(MUTANTS, {**lines, ("k.hpp", 3): 0.7})]
+    order = [one.line for one in interleaved(MUTANTS, {**lines, ("k.hpp", 3): 0.7})]
     assert order[0] == 3

@@ -152,7 +152,7 @@ def test_data_and_digest_are_those_without_padding(gpu: Device, builder: Builder
 
 
 def test_the_sum_over_memory_is_that_of_the_buffers_own_pages(gpu: Device, builder: Builder) -> None:
-    """That of the same data between other page borders was taken for it: an input seemed changed."""
+    """An input seemed changed where its sum was that of the same data between other page borders."""
     tools = DeviceTools(gpu, builder.family(family()))
     tensor = replace(TENSOR, strides=(ROW + GUARD_BYTES // 4, 40, 2))
     for placement in ("left", "right"):

@@ -115,7 +115,7 @@ def _objects() -> tuple[str, str]:
 
 
 def functions() -> Sequence[str]:
-    """What hip_api.txt and hip_api_gpu.txt list."""
+    """Return the functions of hip_api.txt and hip_api_gpu.txt."""
     lists = [(PLATFORMS / name).read_text() for name in ("hip_api.txt", "hip_api_gpu.txt")]
     lines = [line for text in lists for line in text.splitlines()]
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

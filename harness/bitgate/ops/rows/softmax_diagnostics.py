@@ -73,13 +73,14 @@ def _mistakes(known: KnownRows, limit: Ints) -> Iterator[RowMistake]:
 
 
 def _other_limits(known: KnownRows, columns: int) -> Iterator[RowMistake]:
-    """Yield the rows of masks that take their limits from elsewhere."""
+    """Yield rows whose limits are those of another mask, or of another row."""
     rows, lengths = known.rows[:, None], known.scene.inputs.get("lengths")
-    first, below = np.clip(rows + 1, 0, columns), known.scene.problem.sizes.r - columns
+    first = np.clip(rows + 1, 0, columns)
     yield RowMistake("a causal mask begins at the first column", {"y": softmax(known.x, first)})
     if lengths is None:
         text = "a causal mask begins at column r - c, not at c - r"
-        yield RowMistake(text, {"y": softmax(known.x, np.clip(rows + 1 + below, 0, columns))})
+        limit = np.clip(rows + 1 + known.scene.problem.sizes.r - columns, 0, columns)
+        yield RowMistake(text, {"y": softmax(known.x, limit)})
         return
     for words, other in (("the row before", np.roll(lengths, 1)), ("the next row", np.roll(lengths, -1))):
         limit = np.clip(other[known.rows].astype(np.int64), 0, columns)[:, None]

@@ -37,7 +37,7 @@ _VALUES = (
 )
 """Parents of an identifier that is a value."""
 _BEYOND = {"<": "-", "<=": "+", ">": "+", ">=": "-"}
-"""What a bound lacks where neither comparison is right."""
+"""The sign of the 1 that is added to a bound, by its comparison: some are right neither with ``<`` nor with ``<=``."""
 _OTHER_EXTREMUM = {"min": "max", "max": "min"}
 _EXTREMUM = re.compile(r"\b(f?)(min|max)(f?)(?=<|$)")
 _AXES = (0, 1, 2)

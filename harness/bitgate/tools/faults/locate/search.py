@@ -88,7 +88,7 @@ def locate(setup: LocalizationSetup, found: Localization) -> None:
         probes = {_line(edit): edit for edit in sorted(edits, key=_probe_order, reverse=True)}
         given, others = _watched(setup, list(probes.values()), own.paths, Path(folder))
         suspicion = _suspicion(given, others)
-        near = in_turns([edit for edit in edits if _line(edit) in suspicion], suspicion)
+        near = interleaved([edit for edit in edits if _line(edit) in suspicion], suspicion)
         found.edits = len(near)
         if near:
             _try_edits(setup, near, own.paths, Path(folder), (given, others), suspicion, found)
@@ -107,7 +107,7 @@ def _probe_order(edit: Mutant) -> tuple[bool, int, int]:
     return edit.operator not in OPERATORS or edit.operator == "axis", edit.start, -edit.end
 
 
-def in_turns(edits: Iterable[Mutant], suspicion: Mapping[Line, float]) -> list[Mutant]:
+def interleaved(edits: Iterable[Mutant], suspicion: Mapping[Line, float]) -> list[Mutant]:
     """Sort edits such that each of equally suspicious lines has its first one tried before any has its second one."""
     rank = {operator: place for place, operator in enumerate((*OPERATORS, *REPAIRS))}
     placed: Counter[Line] = Counter()
