@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
-import subprocess
-import sys
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults.user_checkout import PATIENCE_SECONDS, SOURCE, UserCheckout, edited, example_folder
 
-from bitgate.core import paths
 from bitgate.tools.faults.mutation.operators import OPERATORS
 
-PATIENCE_SECONDS = 300
 GENERIC = ("--drawn=30", *(f"--operator={name}" for name in OPERATORS))
 
 EDITS = {
@@ -56,45 +49,19 @@ FATES = {
 }
 
 
-@dataclass
-class Repository:
-    folder: Path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        path = os.pathsep.join([str(Path(paths.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-        return {**os.environ, "PYTHONPATH": path, "BITGATE_OUT": str(self.folder / "out")}
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "bitgate", "faults", "mutate", "--limit=3", *arguments]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=pipe, stderr=pipe, text=True)
-
-    def mutate(self, *arguments: str) -> tuple[int, str, str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=PATIENCE_SECONDS)
-        return process.returncode, out, err
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> UserCheckout:
+    folder = example_folder(tmp_path_factory)
+    (folder / SOURCE).write_text(edited((folder / SOURCE).read_text(), EDITS))
+    return UserCheckout(folder, ("mutate", "--limit=3"))
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    folder = tmp_path_factory.mktemp("owner") / "weighted_sums"
-    shutil.copytree(paths.root() / "examples" / "weighted_sums", folder)
-    source = folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp"
-    text = source.read_text()
-    for find, replace in EDITS.items():
-        assert text.count(find) == 1
-        text = text.replace(find, replace)
-    source.write_text(text)
-    return Repository(folder)
-
-
-@pytest.fixture(scope="module")
-def all_mutants(repository: Repository) -> Any:
-    before = (repository.folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp").read_bytes()
-    code, out, err = repository.mutate("--sample=1000", *GENERIC, "--record=trials.jsonl", "--json", "-j1")
+def all_mutants(repository: UserCheckout) -> Any:
+    before = (repository.folder / SOURCE).read_bytes()
+    code, out, err = repository.run("--sample=1000", *GENERIC, "--record=trials.jsonl", "--json", "-j1")
     assert code == 0, err
-    assert (repository.folder / "kernels" / "weighted_sums" / "weighted_sums.hip.cpp").read_bytes() == before
+    assert (repository.folder / SOURCE).read_bytes() == before
     return json.loads(out)
 
 
@@ -128,16 +95,16 @@ def test_the_harness_s_own_headers_are_not_an_owner_s(all_mutants: Any) -> None:
     assert {one["file"] for one in all_mutants["faults"]} == {"kernels/weighted_sums/weighted_sums.hip.cpp"}
 
 
-def test_what_a_record_holds_is_not_tried_again(repository: Repository, all_mutants: Any) -> None:
-    code, out, err = repository.mutate("--sample=1000", *GENERIC, "--record=trials.jsonl", "--json", "--least=1")
+def test_what_a_record_holds_is_not_tried_again(repository: UserCheckout, all_mutants: Any) -> None:
+    code, out, err = repository.run("--sample=1000", *GENERIC, "--record=trials.jsonl", "--json", "--least=1")
     assert code == 1, "some survive"
     assert json.loads(out)["score"] == all_mutants["score"]
     assert f"{all_mutants['mutants']} mutants were tried before" in err
     assert "cases as the sources are" not in err
 
 
-def test_people_are_told_the_survivors_with_their_lines(repository: Repository, all_mutants: Any) -> None:
-    code, out, _ = repository.mutate("--sample=1000", *GENERIC, "--record=trials.jsonl")
+def test_people_are_told_the_survivors_with_their_lines(repository: UserCheckout, all_mutants: Any) -> None:
+    code, out, _ = repository.run("--sample=1000", *GENERIC, "--record=trials.jsonl")
     assert code == 0
     assert "  - blocks < max_blocks\n  + blocks <= max_blocks\n" in out
     assert f"score {all_mutants['score']:.3f} (" in out
@@ -147,9 +114,9 @@ CONDITIONAL = ("--operator=conditional", "--sample=6", "--drawn=60")
 
 
 @pytest.fixture(scope="module")
-def conditional(repository: Repository) -> Any:
+def conditional(repository: UserCheckout) -> Any:
     """Mutants under conditions: the suite's six cases are too few for most coincidences."""
-    code, out, err = repository.mutate(*CONDITIONAL, "--seed=4", "--record=conditional.jsonl", "--json")
+    code, out, err = repository.run(*CONDITIONAL, "--seed=4", "--record=conditional.jsonl", "--json")
     assert code == 0, err
     return json.loads(out)
 
@@ -168,22 +135,22 @@ def test_a_coincidence_that_no_row_has_is_a_hole(conditional: Any) -> None:
     assert conditional["score"] < 1
 
 
-def test_a_seed_draws_the_same_ones_again(repository: Repository, conditional: Any) -> None:
-    code, out, err = repository.mutate(*CONDITIONAL, "--seed=4", "--record=again.jsonl", "--json", "-j1")
+def test_a_seed_draws_the_same_ones_again(repository: UserCheckout, conditional: Any) -> None:
+    code, out, err = repository.run(*CONDITIONAL, "--seed=4", "--record=again.jsonl", "--json", "-j1")
     assert code == 0, err
     names = [one["name"] for one in conditional["faults"]]
     assert sorted(one["name"] for one in json.loads(out)["faults"]) == sorted(names)
 
 
-def test_a_record_keeps_conditions(repository: Repository, conditional: Any) -> None:
-    code, out, _ = repository.mutate(*CONDITIONAL, "--seed=4", "--record=conditional.jsonl")
+def test_a_record_keeps_conditions(repository: UserCheckout, conditional: Any) -> None:
+    code, out, _ = repository.run(*CONDITIONAL, "--seed=4", "--record=conditional.jsonl")
     assert code == 0
     [*_, hole] = [one for one in conditional["faults"] if one["fate"] == "survived"]
     assert f"where {hole['condition']}" in out
     assert f"red: {hole['shown_by']}" in out
 
 
-def test_what_was_tried_before_an_interrupt_is_kept(repository: Repository, all_mutants: Any) -> None:
+def test_what_was_tried_before_an_interrupt_is_kept(repository: UserCheckout, all_mutants: Any) -> None:
     record = repository.folder / "cut.jsonl"
     arguments = ("--drawn=30", "--operator=constant", "--operator=arithmetic", f"--record={record}")
     process = repository.start(*arguments)
@@ -195,7 +162,7 @@ def test_what_was_tried_before_an_interrupt_is_kept(repository: Repository, all_
     assert process.returncode == 130, err
     assert f"go on with --record {record}" in err
     kept = len(record.read_text().splitlines())
-    code, _, err = repository.mutate(*arguments)
+    code, _, err = repository.run(*arguments)
     assert code == 0, err
     assert f"{kept} mutants were tried before" in err
 
@@ -210,8 +177,8 @@ def test_what_was_tried_before_an_interrupt_is_kept(repository: Repository, all_
         (("--record=suites/sums/cases.toml",), "not a record of `bitgate faults mutate --record`"),
     ],
 )
-def test_what_cannot_be_asked_for(repository: Repository, arguments: tuple[str, ...], words: str) -> None:
-    code, out, err = repository.mutate(*arguments)
+def test_what_cannot_be_asked_for(repository: UserCheckout, arguments: tuple[str, ...], words: str) -> None:
+    code, out, err = repository.run(*arguments)
     assert (code, out) == (2, "")
     assert words in err
     assert "Traceback" not in err
