@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bitgate.cli.faults_locate import locating
 from bitgate.cli.main import run
-from bitgate.cli.verify import locating
 from bitgate.kernel.registry import families
 from bitgate.results.record import Key, Outcome, Verdict
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +22,7 @@ from bitgate.interop.requests import CommandOptions, requested_by
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
 from bitgate.numerics.fill import fill_names
+from bitgate.results.record import Outcome, Verdict
 from bitgate.results.record.identity import MOST_SEED
 from bitgate.runtime.host import RACE
 from bitgate.tools.faults.mutation.mutant import short
@@ -164,3 +167,17 @@ def _format_candidate(one: RepairCandidate, others: int) -> str:
     on_others = f"{one.passed} of {one.reds} other red cases pass, {one.broken} of {one.greens} green ones break"
     more = f"; {others} other edits of this line" if others else ""
     return f"{edit}\n    {on_others if one.is_confirmed else 'not tried on other cases'}{more}"
+
+
+LOCATED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CRASHED, Outcome.CORRUPTED)
+"""Outcomes of which an edit of the sources may be looked for that the case passes with."""
+
+
+def locating(verdict: Verdict) -> str:
+    """Return the command that looks for the line of a red case's defect; empty where it does not take the case's
+    options: a race, a law or an emulator."""
+    words = shlex.split(verdict.repro)
+    options = {word.removeprefix("--") for word in words if word.startswith("--")}
+    if verdict.outcome not in LOCATED or not options or not options <= set(signature(locate).parameters):
+        return ""
+    return shlex.join(["bitgate", "faults", "locate", *words[2:]])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -235,25 +233,11 @@ def verify(
     print(closing(summary))
     for line in [*in_words(refused, len(listed)), *(f"note: {note}" for note in notes)]:
         print(line)
+    from bitgate.cli.faults_locate import locating
+
     if command := next(filter(None, (locating(one) for of_case in verdicts for one in of_case)), ""):
         print(f"the line of a defect: {command}")
     return code
-
-
-LOCATED = (Outcome.MISMATCH, Outcome.NONDETERMINISTIC, Outcome.CRASHED, Outcome.CORRUPTED)
-"""Outcomes of which an edit of the sources may be looked for that the case passes with."""
-
-
-def locating(verdict: Verdict) -> str:
-    """Return the command that looks for the line of a red case's defect; empty where it does not take the case's
-    options: a race, a law or an emulator."""
-    from bitgate.cli.faults_locate import locate
-
-    words = shlex.split(verdict.repro)
-    options = {word.removeprefix("--") for word in words if word.startswith("--")}
-    if verdict.outcome not in LOCATED or not options or not options <= set(signature(locate).parameters):
-        return ""
-    return shlex.join(["bitgate", "faults", "locate", *words[2:]])
 
 
 def exit_code(*cases: Sequence[Verdict]) -> int:
