@@ -15,7 +15,7 @@ from tests.problems import convolution
 
 from bitgate.model import DTYPES, ELEMENTWISE, F32_ACCUMULATION, Accumulation
 from bitgate.model.host_tensor import HostTensor
-from bitgate.numerics.certificate import certify, measure_bound, silent_indices
+from bitgate.numerics.certificate import certify, measure_bound, measured_certificate, silent_indices
 from bitgate.numerics.fill import make_inputs, plan_fill
 from bitgate.numerics.ordered import accumulator_of
 from bitgate.numerics.rounding import factors
@@ -37,6 +37,16 @@ def test_no_sum_of_absolute_values_exceeds_the_bound(problem: ConvProblem, seed:
     multiplied = factors(problem, inputs_of(problem, seed=seed))
     plain = replace(problem, in_op=ELEMENTWISE["pass"], wei_op=ELEMENTWISE["pass"])
     assert exact_sums(plain, absolute(multiplied)).max() <= measure_bound(problem, multiplied).value
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
+def test_sums_that_leave_f64_have_no_bound_and_warn_of_nothing(direction: str) -> None:
+    inputs = inputs_of(problem := convolution(f"{direction}_f64_nhwgc_n2k1c1_y3x3_h8x8_p1x1"))
+    huge = {name: HostTensor(h.tensor, np.full_like(h.storage, 1.5e308)) for name, h in inputs.items()}
+    accumulation = Accumulation(accumulator_of(problem))
+    assert measure_bound(problem, huge).value == 0
+    assert not measured_certificate(problem, plan_fill(problem, accumulation), huge, accumulation).holds
 
 
 @given(convolutions(EVERY), st.sampled_from([None, SPLIT_BF16, F32_ACCUMULATION]))

@@ -42,7 +42,8 @@ def measure_bound(problem: Problem, inputs: Mapping[str, HostTensor]) -> Bound:
 
     ``inputs`` are the operands as they are multiplied (rounding.py), and d0.
     """
-    return _bound(problem, lambda name, axes: measure(inputs[name], axes), inputs)
+    with np.errstate(over="ignore"):  # sums of f64 may leave f64; an infinite bound bounds nothing, and is 0
+        return _bound(problem, lambda name, axes: measure(inputs[name], axes), inputs)
 
 
 def _bound(problem: Problem, measuring: Measuring, inputs: Mapping[str, HostTensor] | None = None) -> Bound:
