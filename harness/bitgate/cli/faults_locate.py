@@ -18,6 +18,7 @@ from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, near
 from bitgate.core.progress import print_progress, progress_bar
 from bitgate.core.project_file import find
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.interop.requests import CommandOptions, requested_by
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
@@ -49,7 +50,9 @@ def locate(
     reference: Annotated[str | None, typer.Option(help="Compare with the reference of the red verdict.")] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels.")] = None,
     tier: Annotated[str, typer.Option(help="Confirm by cases of this tier [the project's first].")] = "",
-    seconds: Annotated[float, typer.Option(min=1, help="Try edits this long; builds do not count.")] = 60,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=MOST_SECONDS, help="Try edits this long; builds do not count.")
+    ] = 60,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Print the first N lines.")] = 5,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of edits at a time [cores].")
