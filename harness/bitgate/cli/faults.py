@@ -87,7 +87,7 @@ def run(
     from bitgate.tools.faults.trial import TrialSetup, exit_code, found_share, shares_by_family, try_faults
     from bitgate.tools.faults.trial_record import TrialRecord
 
-    check_writable(html)
+    check_writable(html, record)
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
     project.check_tier(tier)

@@ -92,7 +92,7 @@ def mutate(
     from bitgate.tools.faults.mutation.sources import population
     from bitgate.verify.opened_target import builder_for
 
-    check_writable(html)
+    check_writable(html, record)
     classes = (*OPERATORS, CONDITIONAL)
     for name in operator or ():
         if name not in classes:
