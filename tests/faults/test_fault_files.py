@@ -48,6 +48,14 @@ def test_the_text_to_find_stands_there_exactly_once(tmp_path: Path, times: int, 
         fault.seeded(tmp_path)
 
 
+def test_a_source_that_is_not_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
+    _source(tmp_path, "")
+    (tmp_path / "kernels" / "k.hip.cpp").write_bytes(b"a();\n// Stra\xdfe\n")
+    (fault,) = read_faults([_file(tmp_path)])
+    with pytest.raises(UsageError, match=r"k\.hip\.cpp:2: no UTF-8"):
+        fault.seeded(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from tests.faults.user_checkout import PATIENCE_SECONDS, SOURCE, UserCheckout, edited, example_folder
 
+from bitgate.cli.faults_locate import _format_found
 from bitgate.core import paths
+from bitgate.tools.faults.locate.candidate import Localization
 
 RIGHT, WRONG = "x[r * shape.x_row", "x[r * shape.columns"
 LINE = "      sum += x[r * shape.columns + c * shape.x_column] * w[c * shape.w];"
@@ -81,6 +83,7 @@ NO_DEFECT = {"BITGATE_OVERLAY": ""}
     [
         ((GREEN,), {}, 0, "no case is red (PASS on 1 kernels): there is nothing to locate"),
         ((RED,), NO_DEFECT, 0, "there is nothing to locate"),
+        ((RED, "--reference=none"), NO_DEFECT, 3, "no case is red (NOT_RUN on 1 kernels)"),
         (("weighted_sums_f32_r3",), {}, 2, "weighted_sums_f32_r3"),
         ((RED, "--kernel=no_such"), {}, 2, "no_such"),
         ((RED, "--fill=exactly"), {}, 2, "did you mean 'exact'?"),
@@ -104,3 +107,30 @@ def test_without_tree_sitter_one_line_says_what_to_install(repository: UserCheck
     code, out, err = repository.run(RED, PYTHONPATH=path)
     assert (code, out) == (2, "")
     assert "pip install 'bitgate[mutate]'" in err
+
+
+def test_an_interrupt_before_the_search_says_nothing_of_the_lines() -> None:
+    assert _format_found(Localization(is_interrupted=True), 5) == "no edit was tried before the interrupt"
+    assert _format_found(Localization(), 5).startswith("no line that can be edited")
+
+
+def test_a_case_that_the_machine_leaves_unanswered_may_be_red(repository: UserCheckout, tmp_path: Path) -> None:
+    """Files have a limit, as on a full disk: the kernel is not launched."""
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))\n"
+    (tmp_path / "sitecustomize.py").write_text(limit)
+    path = os.pathsep.join([str(tmp_path), str(Path(paths.__file__).parents[2])])
+    code, out, err = repository.run(RED, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1")
+    assert (code, out) == (2, "")
+    assert "on weighted_sums.f32: INFRA: " in err
+
+
+def test_a_source_that_is_not_utf_8_is_named_with_its_line(repository: UserCheckout, tmp_path: Path) -> None:
+    """Compilers take any bytes in a comment."""
+    (tmp_path / SOURCE).parent.mkdir(parents=True)
+    text = (repository.folder.parent / "overlay" / SOURCE).read_bytes()
+    (tmp_path / SOURCE).write_bytes(text + b"// Stra\xdfe\n")
+    code, out, err = repository.run(RED, BITGATE_OVERLAY=str(tmp_path))
+    assert (code, out) == (2, "")
+    line = text.count(b"\n") + 1
+    assert f"{SOURCE}:{line}: no UTF-8" in err
+    assert "Traceback" not in err

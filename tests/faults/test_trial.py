@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bitgate.core.project import ours
 from bitgate.results.record import Diagnosis, Key, Outcome, Verdict
 from bitgate.tools.faults.fault import Fault
 from bitgate.tools.faults.share import Share
 from bitgate.tools.faults.tier_run import TierRun
-from bitgate.tools.faults.trial import exit_code, found_share, judge, shares_by_family
+from bitgate.tools.faults.trial import TrialSetup, exit_code, found_share, judge, shares_by_family, try_faults
 
 FAULT = Fault("drops_sub_gemms", "RL#7732", "kernels/k.hip.cpp", "a", "b", "missing_sub_gemm")
 TEST = "suites/conv_bwd_data/test_correctness.py::test_correctness[c]"
@@ -65,6 +67,29 @@ def test_a_fault_that_does_not_compile_is_not_valid() -> None:
 def test_a_run_that_a_fault_hangs_or_crashes_is_a_kill(code: int | None, verdict: str) -> None:
     trial = judge(FAULT, _run(_verdict(Outcome.PASS), code=code))
     assert (trial.killed, trial.verdict) == (True, verdict)
+
+
+def test_a_run_whose_time_is_up_before_a_first_verdict_shows_nothing() -> None:
+    trial = judge(FAULT, _run(code=None))
+    assert (trial.valid, trial.killed) == (False, False)
+    assert "--limit" in trial.note
+
+
+@pytest.mark.parametrize(("plain", "killed"), [(0, True), (1, True), (None, False), (-9, False)])
+@pytest.mark.parametrize("code", [None, -9])
+def test_the_end_of_a_whole_run_kills_if_it_comes_by_the_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int | None, plain: int | None, killed: bool
+) -> None:
+    def run_tier(*_: Any, overlay: Path | None, **__: Any) -> TierRun:
+        is_planted = overlay is not None and any(overlay.rglob("*.cpp"))
+        return _run(_verdict(Outcome.PASS), code=code if is_planted else plain)
+
+    (tmp_path / "kernel.hip.cpp").write_text("a")
+    monkeypatch.setattr("bitgate.tools.faults.trial.run_tier", run_tier)
+    setup = TrialSetup("smoke", "host", 20, replace(ours(), root=tmp_path))
+    (trial,) = try_faults([replace(FAULT, file="kernel.hip.cpp")], setup, lambda _: None)
+    assert (trial.valid, trial.killed) == (killed, killed)
+    assert ("without the fault too" in trial.note) is not killed
 
 
 def test_a_test_that_fails_without_a_verdict_kills_by_its_name() -> None:

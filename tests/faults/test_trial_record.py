@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bitgate.cli import main
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
 from bitgate.tools.faults.fault import Fault
@@ -76,3 +77,13 @@ def test_only_the_others_are_tried(tmp_path: Path) -> None:
     reported: list[Trial] = []
     assert try_faults([HOLE.fault], bench, reported.append, {HOLE.fault.name: HOLE}) == (HOLE,)
     assert not reported
+
+
+@pytest.mark.parametrize("command", ["run", "mutate"])
+def test_a_record_that_cannot_be_written_is_named_before_the_first_trial(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "file").touch()
+    record = tmp_path / "file" / "trials.jsonl"
+    assert main.run(["faults", command, "--file", str(tmp_path / "nowhere"), "--record", str(record)]) == 2
+    assert f"{record} cannot be written" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from inspect import unwrap
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from typer.models import OptionInfo
@@ -67,6 +67,16 @@ def test_help_is_one_imperative_line_that_is_not_cut(
     named = [option for option in command.params if option.opts[0].startswith("-") and not option.hidden]
     assert [option.opts for option in named if not all(name in shown for name in option.opts)] == []
     assert max(map(len, printed.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [words for words, one in COMMANDS.items() if one.callback], ids=" ".join)
+def test_a_real_number_has_both_limits(words: tuple[str, ...]) -> None:
+    """Infinity is no number in JSON, and a deadline that is no finite number has passed at once, or never comes."""
+    hints = get_type_hints(unwrap(COMMANDS[words].callback), include_extras=True)
+    options = {
+        name: get_args(hint)[1] for name, hint in hints.items() if get_args(hint)[:1] in ((float,), (float | None,))
+    }
+    assert [name for name, one in options.items() if one.min is None or one.max is None] == []
 
 
 @pytest.mark.parametrize("words", [words for words, one in COMMANDS.items() if one.callback], ids=" ".join)

@@ -11,6 +11,7 @@ import typer
 from bitgate.cli.launcher import LauncherOption, opened
 from bitgate.core.emulation import EMULATED
 from bitgate.core.errors import UsageError
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.results.targets_file import EMULATED_SECONDS
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def cases(
         str, typer.Option("--solve-tier", metavar="TIER", help="Choose a tier's cases anew; emulated: an emulator's.")
     ] = "",
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="Limit a solved tier to these seconds [60; emulated: 3600].")
+        float | None,
+        typer.Option(min=0.1, max=MOST_SECONDS, help="Limit a solved tier to these seconds [60; emulated: 3600]."),
     ] = None,
     killers: Annotated[
         list[Path] | None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bitgate.core.errors import UsageError
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.results.shard import SETUP_SECONDS
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ def plan(
     ] = None,
     shard_seconds: Annotated[
         float | None,
-        typer.Option(metavar="S", min=1, help="Cut parts that end after S seconds on one worker."),
+        typer.Option(metavar="S", min=1, max=MOST_SECONDS, help="Cut parts that end after S seconds on one worker."),
     ] = None,
     setup_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0, help="Reserve S of these seconds for a shard's setup.")
+        float,
+        typer.Option(metavar="S", min=0, max=MOST_SECONDS, help="Reserve S of these seconds for a shard's setup."),
     ] = SETUP_SECONDS,
     durations: Annotated[
         Path | None,

@@ -15,6 +15,7 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError
 from bitgate.core.progress import progress_bar
 from bitgate.core.project_file import find
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.kernel.loading import with_operations
 from bitgate.lab.planning.collect import collect_cases, print_whose_suites
 
@@ -34,7 +35,7 @@ app.command()(locate)
 
 FileOption = Annotated[list[Path] | None, typer.Option("--file", help="Read these fault files [the project's].")]
 NameOption = Annotated[str, typer.Option("--name", help="Take only faults whose name matches.")]
-MOST_SECONDS = 60.0
+SWITCHED_SECONDS = 60.0
 """Limit of a case with a fault that is switched on."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
@@ -63,7 +64,9 @@ def run(
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of faults at a time [cores / 2].")
     ] = None,
-    limit: Annotated[float, typer.Option(help="End a run that hangs after these seconds.")] = 900,
+    limit: Annotated[
+        float, typer.Option(min=1, max=MOST_SECONDS, help="End a run that hangs after these seconds.")
+    ] = 900,
     record: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep each trial in FILE and skip those it has."),
@@ -84,7 +87,7 @@ def run(
     from bitgate.tools.faults.trial import TrialSetup, exit_code, found_share, shares_by_family, try_faults
     from bitgate.tools.faults.trial_record import TrialRecord
 
-    check_writable(html)
+    check_writable(html, record)
     project = with_operations(find(suites).of_suites(suites))
     tier = tier or project.tiers[0]
     project.check_tier(tier)
@@ -182,7 +185,7 @@ def _by_switch(faults: Sequence[Fault], bench: TrialSetup, asked: CollectedCases
         sample=len(mutants),
         drawn=drawn,
         seed=0,
-        limit=min(bench.limit_seconds, MOST_SECONDS),
+        limit=min(bench.limit_seconds, SWITCHED_SECONDS),
         jobs=paths.threads(),
         say=print_progress,
     )

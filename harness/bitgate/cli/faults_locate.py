@@ -18,6 +18,7 @@ from bitgate.core.choices import REFERENCES
 from bitgate.core.errors import UsageError, near
 from bitgate.core.progress import print_progress, progress_bar
 from bitgate.core.project_file import find
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.interop.requests import CommandOptions, requested_by
 from bitgate.kernel.loading import to_load, with_operations
 from bitgate.kernel.resolved import NO_KERNEL
@@ -49,7 +50,9 @@ def locate(
     reference: Annotated[str | None, typer.Option(help="Compare with the reference of the red verdict.")] = None,
     load: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Load your kernels.")] = None,
     tier: Annotated[str, typer.Option(help="Confirm by cases of this tier [the project's first].")] = "",
-    seconds: Annotated[float, typer.Option(min=1, help="Try edits this long; builds do not count.")] = 60,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=MOST_SECONDS, help="Try edits this long; builds do not count.")
+    ] = 60,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Print the first N lines.")] = 5,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of edits at a time [cores].")
@@ -63,8 +66,8 @@ def locate(
     those that the red cases reach are switched on one at a time. Each with which all of them pass is confirmed on other
     cases of the tier. Lines come first whose edit turns many red cases green and breaks no green one.
 
-    Ends with 0 if an edit was found, or no case is red, 1 if none was found, 2 for usage or environment, 130
-    interrupted (what was found is printed).
+    Ends with 0 if an edit was found, or no case is red, 1 if none was found, 2 for usage or environment, 3 if nothing
+    was compared, 130 interrupted (what was found is printed).
     """
     from bitgate.lab.planning.collect import collect_cases
     from bitgate.runtime.targets import named
@@ -94,6 +97,8 @@ def locate(
     count = jobs or paths.threads()
     plain = plain_verdicts([undiagnosed(CaseRequest(one)) for one in planned], asked.opening, count, print_progress)
     part, reds = red_cases(family, plain)
+    if not reds:
+        _check_answered(plain)
     _print_given(plain, reds)
     found = Localization()
     if reds:
@@ -125,6 +130,8 @@ def locate(
         typer.echo(_format_found(found, top))
     if found.is_interrupted:
         return 130
+    if not any(case.verdict.compared for case in plain) and not reds:
+        return 3
     return 1 if reds and not found.candidates else 0
 
 
@@ -149,12 +156,22 @@ def _print_given(plain: Sequence[MeasuredCase], reds: Sequence[MeasuredCase]) ->
         print_progress(f"no case is red ({outcomes} on {len(plain)} kernels): there is nothing to locate")
 
 
+def _check_answered(plain: Sequence[MeasuredCase]) -> None:
+    """Raise UsageError for the first case of which the machine has shown nothing: it may be red."""
+    for case in plain:
+        if not case.verdict.green:
+            planned, verdict = case.question.planned, case.verdict
+            raise UsageError(f"{planned.case} on {planned.kernel.name}: {verdict.outcome}: {verdict.reason}")
+
+
 def _format_found(found: Localization, top: int) -> str:
     lines = found.lines()
     texts = [_format_candidate(one, others) for one, others in lines[:top]]
     if len(lines) > top:
         texts.append(f"... and {len(lines) - top} other lines: --top {len(lines)} lists all")
     tried = f"{found.tried} of {found.edits} edits on the lines that the red cases reach were tried"
+    if not found.edits and found.is_interrupted:
+        return "no edit was tried before the interrupt"
     if not found.edits:
         return "no line that can be edited is reached by the red cases"
     with_it = f"{len(found.candidates)} of them let the red cases pass" if lines else "with none do the red cases pass"

@@ -13,6 +13,7 @@ from bitgate.core import paths
 from bitgate.core.errors import UsageError, near
 from bitgate.core.progress import print_progress, progress_bar
 from bitgate.core.project_file import find
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.kernel.loading import with_operations
 from bitgate.lab.planning.collect import print_whose_suites
 from bitgate.tools.faults.mutation.mutant import CONDITIONAL
@@ -53,7 +54,9 @@ def mutate(
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Try this number of mutants at a time [cores].")
     ] = None,
-    limit: Annotated[float, typer.Option(min=1, help="End a case with a mutant after these seconds.")] = 60,
+    limit: Annotated[
+        float, typer.Option(min=1, max=MOST_SECONDS, help="End a case with a mutant after these seconds.")
+    ] = 60,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +92,7 @@ def mutate(
     from bitgate.tools.faults.mutation.sources import population
     from bitgate.verify.opened_target import builder_for
 
-    check_writable(html)
+    check_writable(html, record)
     classes = (*OPERATORS, CONDITIONAL)
     for name in operator or ():
         if name not in classes:

@@ -11,6 +11,7 @@ import typer
 from bitgate.cli.launcher import DaemonOption, LauncherOption, opened
 from bitgate.core import emulation
 from bitgate.core.progress import print_progress
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.results.record.identity import MOST_SEED
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def fuzz(
-    seconds: Annotated[float, typer.Option(min=0.1, help="Run for these seconds, once the kernels are built.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=MOST_SECONDS, help="Run for these seconds, once the kernels are built.")
+    ] = 60.0,
     kernel: Annotated[
         str | None, typer.Option(metavar="GLOB", help="Choose kernels by family.instance [every kernel].")
     ] = None,
@@ -36,8 +39,12 @@ def fuzz(
     ] = None,
     first: Annotated[bool, typer.Option("--first", help="Stop at the first failure, once it is shrunk.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after an earlier run with this seed.")] = False,
-    case_timeout: Annotated[float, typer.Option(min=1, help="Call a case HUNG after these seconds.")] = 60.0,
-    shrink_seconds: Annotated[float, typer.Option(min=1, help="Shrink for at most these seconds.")] = 60.0,
+    case_timeout: Annotated[
+        float, typer.Option(min=1, max=MOST_SECONDS, help="Call a case HUNG after these seconds.")
+    ] = 60.0,
+    shrink_seconds: Annotated[
+        float, typer.Option(min=1, max=MOST_SECONDS, help="Shrink for at most these seconds.")
+    ] = 60.0,
     launcher: LauncherOption = "",
     launcher_daemon: DaemonOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,

@@ -11,6 +11,7 @@ import typer
 from bitgate.cli.args import bytes_stated, check_writable
 from bitgate.core.errors import UsageError
 from bitgate.core.progress import print_progress
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.core.targets import target_id
 from bitgate.core.untrusted import message, printable
 from bitgate.model import DTYPES
@@ -53,8 +54,10 @@ def judge(
     memory: Annotated[
         str, typer.Option(metavar="BYTES", help="Limit the memory of its process [8G; on a GPU 64G].")
     ] = "",
-    time_limit: Annotated[float, typer.Option(min=0.1, help="End a case after these seconds.")] = 60.0,
-    budget: Annotated[float, typer.Option(min=1, help="Begin no case after these seconds.")] = 600.0,
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, max=MOST_SECONDS, help="End a case after these seconds.")
+    ] = 60.0,
+    budget: Annotated[float, typer.Option(min=1, max=MOST_SECONDS, help="Begin no case after these seconds.")] = 600.0,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of what was found.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:

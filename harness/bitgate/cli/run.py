@@ -17,6 +17,7 @@ from bitgate.cli.launcher import DaemonOption, LauncherOption, SanitizerOption, 
 from bitgate.core.emulation import EMULATED
 from bitgate.core.errors import UsageError
 from bitgate.core.project import ours
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.core.untrusted import message
 from bitgate.lab.planning.collect import PLUGIN, QUIET, check_meant, print_whose_suites, suites_and_root
 from bitgate.results.record.identity import MOST_SEED
@@ -37,7 +38,7 @@ def run(
     context: typer.Context,
     tier: Annotated[str, typer.Option(help="Take this tier: smoke, regression or emulated [the first].")] = "",
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="Limit the tier emulated to these seconds on one worker.")
+        float, typer.Option(min=0.1, max=MOST_SECONDS, help="Limit the tier emulated to these seconds on one worker.")
     ] = EMULATED_SECONDS,
     target: Annotated[str, typer.Option(help="Run on this target: host, gfx942 ... [the best present].")] = "",
     select: Annotated[str, typer.Option(metavar="FILE", help="Run only the ids in FILE, one a line.")] = "",

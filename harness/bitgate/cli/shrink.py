@@ -12,6 +12,7 @@ from bitgate.cli.args import options_named, problems_named
 from bitgate.cli.fuzz import print_failure
 from bitgate.cli.launcher import DaemonOption, LauncherOption, opened
 from bitgate.core.progress import print_progress
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.results.record.identity import MOST_SEED
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def shrink(
         bool,
         typer.Option("--isolate", help="Ask for each verdict in a separate process."),
     ] = False,
-    seconds: Annotated[float, typer.Option(min=1, help="Shrink for at most these seconds.")] = 60.0,
+    seconds: Annotated[float, typer.Option(min=1, max=MOST_SECONDS, help="Shrink for at most these seconds.")] = 60.0,
     launcher: LauncherOption = "",
     launcher_daemon: DaemonOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,

@@ -22,6 +22,7 @@ from bitgate.core.errors import UsageError, meant
 from bitgate.core.progress import print_progress
 from bitgate.core.project import Project
 from bitgate.core.project_file import find
+from bitgate.core.settings import MOST_SECONDS
 from bitgate.core.untrusted import message, printable
 from bitgate.interop import Refused, in_words, reasons
 from bitgate.interop.requests import CommandOptions, RequestedCase, requested_by, requested_in
@@ -115,14 +116,17 @@ def verify(
         bool, typer.Option("--concurrent", help="Launch each case beside another launch of its library too.")
     ] = False,
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="End a case after these seconds; builds do not count.")
+        float, typer.Option(min=0.1, max=MOST_SECONDS, help="End a case after these seconds; builds do not count.")
     ] = 600.0,
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Run each case N times; red if any run is.")] = 1,
     until_red: Annotated[
         bool, typer.Option("--until-red", help="With --repeat: stop a case at its first red run.")
     ] = False,
     shrink: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Shrink each case's first red verdict this long.")
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, max=MOST_SECONDS, help="Shrink each case's first red verdict this long."
+        ),
     ] = 0.0,
     dump: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write inputs, result and reference as .npy files.")

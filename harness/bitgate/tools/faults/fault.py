@@ -16,6 +16,7 @@ from bitgate.core.errors import UsageError
 from bitgate.core.table_fields import TableFields, are_tables, like, one_of, string, text
 from bitgate.core.toml import read_toml
 from bitgate.results.record import KINDS
+from bitgate.tools.faults.source_text import source_text
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Fault:
         path = root / self.file
         if not path.is_file():
             raise UsageError(f"{self.source}: fault {self.name}: {self.file} does not exist below {root}")
-        text = path.read_text()
+        text = source_text(path)
         count = text.count(self.find)
         if count != 1:
             raise UsageError(

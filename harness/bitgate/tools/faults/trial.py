@@ -137,20 +137,32 @@ def exit_code(trials: Sequence[Trial]) -> int:
 def _try(fault: Fault, setup: TrialSetup, stop: Event) -> Trial:
     with tempfile.TemporaryDirectory(prefix="bitgate-overlay-") as overlay:
         fault.plant(setup.project.root, Path(overlay))
-        run = run_tier(
-            setup.tier,
-            setup.target,
-            setup.folder,
-            root=setup.project.root,
-            overlay=Path(overlay),
-            limit_seconds=setup.limit_seconds,
-            most_reds=0 if setup.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
-            threads=max(1, paths.threads() // setup.jobs),
-            stop=stop,
-            pytest_arguments=[*map(str, setup.project.suites), *_reached(fault, setup.project)],
-            is_enough=None if setup.whole_tier or not fault.diagnosis else partial(_is_named, fault),
-        )
-    return judge(fault, run)
+        run = _run(fault, setup, stop, Path(overlay))
+    trial = judge(fault, run)
+    if trial.killed and not trial.by:  # by the end of the whole run, which its length or the machine may have brought
+        with tempfile.TemporaryDirectory(prefix="bitgate-overlay-") as empty:
+            plain = _run(fault, setup, stop, Path(empty))
+        if plain.code is None or plain.code < 0:
+            what = "give it more time (--limit)" if plain.code is None else "look at the machine"
+            return replace(trial, valid=False, killed=False, note=f"{trial.note}, without the fault too: {what}")
+    return trial
+
+
+def _run(fault: Fault, setup: TrialSetup, stop: Event, overlay: Path) -> TierRun:
+    """Run the tests that a fault may change, with the sources of an overlay."""
+    return run_tier(
+        setup.tier,
+        setup.target,
+        setup.folder,
+        root=setup.project.root,
+        overlay=overlay,
+        limit_seconds=setup.limit_seconds,
+        most_reds=0 if setup.whole_tier else REDS_UNTIL_DIAGNOSED if fault.diagnosis else 1,
+        threads=max(1, paths.threads() // setup.jobs),
+        stop=stop,
+        pytest_arguments=[*map(str, setup.project.suites), *_reached(fault, setup.project)],
+        is_enough=None if setup.whole_tier or not fault.diagnosis else partial(_is_named, fault),
+    )
 
 
 def _is_named(fault: Fault, verdict: Verdict) -> bool:
@@ -176,6 +188,9 @@ def judge(fault: Fault, run: TierRun) -> Trial:
         # Prefer the finding that names the expected kind, else take the first.
         telling = next((red for red in findings if fault.diagnosis in _kinds(red)), findings[0])
         return _trial(fault, run, telling, killed=True)
+    if run.code is None and not run.verdicts:
+        note = f"no case had ended after {run.seconds:.0f} s: give its builds more time (--limit)"
+        return _trial(fault, run, None, valid=False, killed=False, note=note)
     if run.code is None:
         return _trial(fault, run, None, killed=True, verdict="HUNG", note="the whole run had to be ended")
     if run.code < 0:

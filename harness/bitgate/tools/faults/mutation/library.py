@@ -19,6 +19,7 @@ from bitgate.kernel.declaration import KernelFamily
 from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.operators import OPERATORS
 from bitgate.tools.faults.mutation.schema import ATTRIBUTED, schema_of
+from bitgate.tools.faults.source_text import source_text
 
 Numbered = Mapping[int, Mutant]
 
@@ -62,7 +63,7 @@ class Schemata:
         for place, file in enumerate(files):
             path, schema = self._paths[file], self._folder / f"{place}-{self._paths[file].name}"
             own = {number: mutant for number, mutant in mutants.items() if mutant.file == file}
-            text = self._replaced.get(path, path).read_text()
+            text = source_text(self._replaced.get(path, path))
             schema.write_text(schema_of(text, str(path), own, self._count, self._attributed))
             overlay[path] = schema
         return overlay

@@ -19,6 +19,7 @@ from bitgate.tools.faults.mutation.mutant import Mutant
 from bitgate.tools.faults.mutation.operators import is_switchable, one_line, parser, plain_cpp
 from bitgate.tools.faults.mutation.schema import SEEDED, SEEDED_STATEMENT
 from bitgate.tools.faults.mutation.trial import Fate, MutantTrial
+from bitgate.tools.faults.source_text import source_text
 from bitgate.tools.faults.trial import Trial
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def mutant_of(fault: Fault, root: Path) -> Mutant | None:
     path = root / fault.file
     if path.suffix not in (".hpp", ".cpp", ".h"):
         return None
-    text, seeded = path.read_text(), fault.seeded(root)
+    text, seeded = source_text(path), fault.seeded(root)
     source, other = text.encode(), seeded.encode()
     start = _equal(source, other)
     shared = _equal(source[start:][::-1], other[start:][::-1])

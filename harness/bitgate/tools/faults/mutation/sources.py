@@ -19,6 +19,7 @@ from bitgate.kernel.build.questions import compiled_lines
 from bitgate.kernel.declaration import KernelFamily
 from bitgate.tools.faults.mutation.mutant import CONDITIONAL, Mutant
 from bitgate.tools.faults.mutation.operators import Maker, mutants_of
+from bitgate.tools.faults.source_text import source_text
 
 
 @dataclass
@@ -68,7 +69,7 @@ def population(
                 lines.setdefault(path, set()).update(compiled)
                 reached.setdefault(path, []).append((family.name, compiled))
     interface, found = _interface(), Population(classes=frozenset(operators))
-    texts = {path: replaced.get(path, path).read_text() for path in sorted(lines)}
+    texts = {path: source_text(replaced.get(path, path)) for path in sorted(lines)}
     makers = [None, further(texts.values())] if further else [None]
     for path, text in texts.items():
         name = _name(path, project)
