@@ -244,12 +244,16 @@ def test_what_cannot_be_run_here_is_said_in_one_line(owners: Path, tmp_path: Pat
 
 @pytest.fixture
 def bitgate(tmp_path: Path) -> Path:
-    """This checkout with one small suite."""
+    """This checkout with one small suite, as a first commit: what is changed since another one may turn nothing red."""
     folder = tmp_path / "bitgate"
     subprocess.run(["git", "clone", "-q", str(CHECKOUT), str(folder)], check=True)
     for suite in (folder / "suites").iterdir():
         if (suite / "cases.toml").is_file() and suite.name != "reduction":
             shutil.rmtree(suite)
+    shutil.rmtree(folder / ".git")
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    for words in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "One small suite"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
     return folder
 
 
