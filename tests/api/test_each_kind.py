@@ -14,6 +14,7 @@ import pytest
 from bitgate import UsageError, problems, verify
 from bitgate.core import paths
 from bitgate.model import parse_case_id
+from bitgate.worker.kept import USER_WORKERS
 
 EXAMPLES = paths.root() / "examples"
 CASE = "gemm_f32_m9n6k5"
@@ -55,6 +56,19 @@ def compiled(tmp_path: Path) -> Callable[[str], str]:
         return str(tmp_path / "declaration.py")
 
     return write
+
+
+def test_each_kernel_that_is_judged_leaves_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(USER_WORKERS, "_most", 2)
+    counts = []
+    for number in range(6):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "declaration.py").write_text(MODULE)
+        (folder / "gemm.ptx").write_text(PTX % ".param .u64 a, .param .u64 b, .param .u64 c")
+        assert verify(CASE, kernel=str(folder / "declaration.py"), target="host").outcome == "NOT_RUN"
+        counts.append(len(os.listdir("/proc/self/fd")))
+    assert counts[2:] == [counts[2]] * 4
 
 
 def test_a_module_that_fits_is_not_run_and_not_green(compiled: Callable[[str], str]) -> None:

@@ -59,7 +59,7 @@ def test_the_fifth_set_is_told_as_its_trials_say():
 
 
 @pytest.mark.parametrize("name", ["seventh", "eighth", "ninth", "tenth", "eleventh"])
-def test_a_later_set_is_told_as_its_trials_say(name):
+def test_a_later_set_is_reported_as_its_trials_say(name):
     every = [trial for trial in TRIALS if trial["set"] == name]
     assert {trial["fault"] for trial in every} == {fault.name for fault in read_faults([UNSEEN / f"{name}.toml"])}
     shown = [trial for trial in every if trial["fate"] != "nothing shows"]
@@ -67,8 +67,8 @@ def test_a_later_set_is_told_as_its_trials_say(name):
     assert {trial["fate"] for trial in trials} == {"found"}
     share = Share(len(trials), len(shown))
     low, high = share.interval
-    told = f"{share.part} of {share.whole} ({share.value:.2f}, {low:.2f} to {high:.2f})"
-    assert f"smoke on the host found {told}" in PAGE
+    reported = f"{share.part} of {share.whole} ({share.value:.2f}, {low:.2f} to {high:.2f})"
+    assert f"smoke on the host found {reported}" in PAGE
     said = Counter(trial["diagnosis"] for trial in trials)
     right = Share(said["right"], len(trials))
     low, high = right.interval

@@ -20,7 +20,7 @@ from bitgate.kernel.runner import Runner
 from bitgate.kernel.source import DeviceSource
 from bitgate.model import DTYPES, Accumulation, Problem, case_id
 from bitgate.model.registry import places
-from bitgate.worker.kept import KEPT
+from bitgate.worker.kept import USER_WORKERS
 from bitgate.worker.serving import Message
 from bitgate.worker.worker import Worker, WorkerDied
 
@@ -94,7 +94,7 @@ class UserFamily:
         return self._heard(lambda: self._worker.ask(question, ANSWER_SECONDS), f"{what}({question.case}) was asked")
 
     def _heard(self, ask: Callable[[], Any], when: str) -> Any:
-        KEPT.keep(self._worker)
+        USER_WORKERS.keep(self._worker)
         try:
             return ask()
         except UsageError as error:  # one that its own code raises may name no file

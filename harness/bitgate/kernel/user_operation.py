@@ -31,8 +31,9 @@ from bitgate.model.form import Array, Form
 from bitgate.model.registry import add, places
 from bitgate.model.sized import Sized, SizedProblem, StatedTensor
 from bitgate.model.sized.schema import Schema
-from bitgate.worker import kept, serving
+from bitgate.worker import serving
 from bitgate.worker.channel import Channel
+from bitgate.worker.kept import USER_WORKERS
 from bitgate.worker.outside import give_up_reaching
 from bitgate.worker.sandbox import TASK, enter
 from bitgate.worker.serving import Message
@@ -96,7 +97,7 @@ class OperationChild:
         return said
 
     def _ask(self, what: str, arguments: dict[str, Any], seconds: float) -> Any:
-        kept.KEPT.keep(self._worker)
+        USER_WORKERS.keep(self._worker)
         try:
             return self._worker.ask(AskOperation(what, arguments), seconds)
         except WorkerDied as ended:

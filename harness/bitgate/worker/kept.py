@@ -22,5 +22,6 @@ class KeptWorkers:
             self._asked.popitem(last=False)[0].end()
 
 
-KEPT = KeptWorkers(16)
-"""Those that answer for users' declarations and operations: each is a process, and six descriptors here."""
+USER_WORKERS = KeptWorkers(64)
+"""Those that answer for users' declarations and operations: each is a process, and six descriptors here. Planning asks
+all families of a project by turns: were fewer kept, each question would start a process in a large one."""
